@@ -1,0 +1,68 @@
+# Optional parts. Each is AUTO, ON or OFF; rondo_feature() decides and remembers one row of the table that
+# rondo_print_features() prints.
+
+# rondo_feature(NAME <name> FOR <what it adds> FOUND <bool> DETAIL <what was found or is missing>
+#               INSTALL <how to install it> SOURCES <glob>...)
+# Sets RONDO_HAVE_<NAME>: TRUE where the option allows it, the requisites are there and there is something to build.
+function(rondo_feature)
+  cmake_parse_arguments(arg "" "NAME;FOR;FOUND;DETAIL;INSTALL" "SOURCES" ${ARGN})
+  set(option RONDO_${arg_NAME})
+  set(${option} AUTO CACHE STRING "${arg_FOR}: AUTO, ON or OFF")
+  set_property(CACHE ${option} PROPERTY STRINGS AUTO ON OFF)
+  string(TOUPPER "${${option}}" choice)
+  if(NOT choice MATCHES "^(AUTO|ON|OFF)$")
+    message(FATAL_ERROR "${option}=${${option}}: must be AUTO, ON or OFF")
+  endif()
+  if(choice STREQUAL "ON" AND NOT arg_FOUND)
+    message(FATAL_ERROR "${option}=ON, but it is missing: ${arg_DETAIL}.\n"
+                        "To install it: ${arg_INSTALL}\nOr configure with -D${option}=AUTO or OFF.")
+  endif()
+
+  set(sources "")
+  if(arg_SOURCES)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${arg_SOURCES})
+  endif()
+  set(have FALSE)
+  if(choice STREQUAL "OFF")
+    set(why "switched off by ${option}=OFF")
+  elseif(NOT sources)
+    set(why "nothing to build yet (${arg_DETAIL}; this version has no sources for it)")
+  elseif(NOT arg_FOUND)
+    set(why "${arg_DETAIL}; to install: ${arg_INSTALL}")
+  else()
+    set(have TRUE)
+    set(why "${arg_DETAIL}")
+  endif()
+  set(RONDO_HAVE_${arg_NAME} ${have} PARENT_SCOPE)
+  set(state "off")
+  if(have)
+    set(state "on")
+  endif()
+  rondo_feature_row("${arg_NAME}" "${state}" "${arg_FOR}: ${why}")
+endfunction()
+
+# Adds a row for a part that follows from what is installed (tests, tools, ...).
+function(rondo_feature_row name state text)
+  string(SUBSTRING "${name}            " 0 12 name)
+  string(SUBSTRING "${state}    " 0 4 state)
+  set_property(GLOBAL APPEND_STRING PROPERTY rondo_feature_rows "  ${name} ${state} ${text}\n")
+endfunction()
+
+# Adds the row of a part that consists of the named programs, perhaps none yet.
+function(rondo_feature_names name names)
+  if(names)
+    list(JOIN names ", " names)
+    rondo_feature_row(${name} on "${names}")
+  else()
+    rondo_feature_row(${name} off "nothing to build yet")
+  endif()
+endfunction()
+
+function(rondo_print_features)
+  set(build "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}, ${CMAKE_BUILD_TYPE}")
+  if(RONDO_SANITIZE)
+    string(APPEND build ", sanitizers: ${RONDO_SANITIZE}")
+  endif()
+  get_property(rows GLOBAL PROPERTY rondo_feature_rows)
+  message(STATUS "Rondo ${PROJECT_VERSION} (${build})\n${rows}")
+endfunction()
