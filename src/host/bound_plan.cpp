@@ -1,0 +1,136 @@
+#include "host/bound_plan.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace rondo::host {
+
+namespace {
+
+using plan::Place;
+
+[[noreturn]] void refuse(const plan::Plan& plan, const std::string& reason) {
+    throw Error(Code::InvalidUsage, "plan " + std::string(plan::name_of(plan.collective)) + "/" +
+                                        std::string(plan::name_of(plan.algorithm)) +
+                                        " cannot run on host memory: " + reason);
+}
+
+bool is_fifo(Place place) { return place == Place::Inbox || place == Place::Outbox; }
+
+bool has_extent(const plan::Operand& operand) {
+    return (operand.place == Place::Local || operand.place == Place::Peer) && operand.buffer != plan::Buffer::Scratch;
+}
+
+const BoundOperand* sizing_operand(const BoundStep& step) {
+    for (const std::vector<BoundOperand>* side : {&step.dsts, &step.srcs}) {
+        const auto found = std::ranges::find_if(*side, [](const BoundOperand& o) { return has_extent(o.op); });
+        if (found != side->end()) return &*found;
+    }
+    return nullptr;
+}
+
+std::size_t operands_of(const std::vector<BoundOperand>& side) {
+    std::size_t total = 0;
+    for (const BoundOperand& operand : side) total += static_cast<std::size_t>(operand.op.fan);
+    return total;
+}
+
+}  // namespace
+
+BoundPlan::BoundPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::memory::Domain& domain)
+    : plan_(std::move(plan)),
+      chunk_bytes_(chunk_bytes),
+      inlines_(std::ranges::find(plan_.protocol, plan::Protocol::Simple) == plan_.protocol.end()),
+      long_messages_(!inlines_ || chunk_bytes * plan_.message_parts >
+                                      static_cast<std::int64_t>(transport::memory::kInline)) {
+    if (plan_.channels.size() > static_cast<std::size_t>(transport::memory::kMaxChannels)) {
+        refuse(plan_, "it has " + std::to_string(plan_.channels.size()) + " channels, the limit is " +
+                          std::to_string(transport::memory::kMaxChannels));
+    }
+    for (std::size_t channel = 0; channel < plan_.channels.size(); ++channel) {
+        for (const plan::Lane& lane : plan_.channels[channel].lanes) {
+            lanes_.push_back(bind_lane(lane, static_cast<int>(channel), domain));
+        }
+    }
+    if (!tables_.empty() && chunk_bytes_ * plan_.message_parts > static_cast<std::int64_t>(domain.slot_bytes())) {
+        refuse(plan_, "its messages take " + std::to_string(chunk_bytes_ * plan_.message_parts) +
+                          " bytes, a slot holds " + std::to_string(domain.slot_bytes()) +
+                          "; raise RONDO_BUFFSIZE or lower RONDO_NSLOTS");
+    }
+}
+
+BoundLane BoundPlan::bind_lane(const plan::Lane& lane, int channel, transport::memory::Domain& domain) {
+    BoundLane bound{.channel = channel};
+    for (const plan::Block& block : lane.blocks) {
+        if (block.repeat <= 0) continue;
+        BoundBlock made{.repeat = block.repeat};
+        made.steps.reserve(block.steps.size());
+        for (const plan::Step& step : block.steps) made.steps.push_back(bind_step(step, channel, block.repeat, domain));
+        // Operands moved with their vectors; only now do their addresses stand.
+        std::vector<BoundBlock>& list = block.when == plan::When::Before     ? bound.before
+                                        : block.when == plan::When::EachTile ? bound.tiles
+                                                                             : bound.after;
+        list.push_back(std::move(made));
+    }
+    for (std::vector<BoundBlock>* list : {&bound.before, &bound.tiles, &bound.after}) {
+        for (BoundBlock& block : *list) {
+            for (BoundStep& step : block.steps) step.sizing = sizing_operand(step);
+        }
+    }
+    return bound;
+}
+
+BoundStep BoundPlan::bind_step(const plan::Step& step, int channel, std::int32_t repeat,
+                               transport::memory::Domain& domain) {
+    BoundStep bound{.kind = step.kind, .post = step.post, .rows = step.rows, .width = step.width, .part = step.part};
+    for (const plan::Operand& operand : step.dsts) {
+        bound.dsts.push_back(bind_operand(operand, channel, repeat, domain));
+    }
+    for (const plan::Operand& operand : step.srcs) {
+        bound.srcs.push_back(bind_operand(operand, channel, repeat, domain));
+    }
+    for (const std::vector<BoundOperand>* side : {&bound.dsts, &bound.srcs}) {
+        widest_ = std::max(widest_, operands_of(*side));
+        bound.has_fifo = bound.has_fifo || std::ranges::any_of(*side, [](const auto& o) { return is_fifo(o.op.place); });
+    }
+    return bound;
+}
+
+BoundOperand BoundPlan::bind_operand(const plan::Operand& operand, int channel, std::int32_t repeat,
+                                     transport::memory::Domain& domain) {
+    if (operand.place == Place::Multicast) refuse(plan_, "it uses a multicast switch");
+    if (operand.element == plan::Element::Accumulator) refuse(plan_, "it sends accumulator elements");
+    uses_peers_ = uses_peers_ || operand.place == Place::Peer;
+    uses_counters_ = uses_counters_ || operand.place == Place::Counter;
+    BoundOperand bound{.op = operand};
+    if (!is_fifo(operand.place)) return bound;
+
+    const bool inbox = operand.place == Place::Inbox;
+    FifoTable& fifos = table(inbox, channel, operand.tag);
+    for (std::int64_t s = 0; s < repeat; ++s) {
+        for (std::int64_t f = 0; f < operand.fan; ++f) {
+            const auto peer = static_cast<Rank>(operand.peer.at(s, 0, f));
+            if (peer < 0 || peer >= plan_.nranks) refuse(plan_, "it names rank " + std::to_string(peer));
+            transport::memory::Fifo*& fifo = fifos[static_cast<std::size_t>(peer)];
+            if (fifo != nullptr) continue;
+            fifo = inbox ? &domain.fifo(channel, peer, plan_.rank, operand.tag, long_messages_)
+                         : &domain.fifo(channel, plan_.rank, peer, operand.tag, long_messages_);
+        }
+    }
+    bound.fifos = fifos.data();
+    return bound;
+}
+
+BoundPlan::FifoTable& BoundPlan::table(bool inbox, int channel, int tag) {
+    const auto found = std::ranges::find_if(tables_, [&](const TableEntry& entry) {
+        return entry.inbox == inbox && entry.channel == channel && entry.tag == tag;
+    });
+    if (found != tables_.end()) return found->fifos;
+    tables_.push_back({inbox, channel, tag, FifoTable(static_cast<std::size_t>(plan_.nranks), nullptr)});
+    return tables_.back().fifos;
+}
+
+}  // namespace rondo::host

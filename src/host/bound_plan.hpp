@@ -1,0 +1,89 @@
+#pragma once
+// A plan bound to the memory of its communicator: FIFOs and counters looked up once, blocks sorted by when they run.
+// Made when a plan enters the cache; running it looks nothing up and allocates nothing.
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "plan/plan.hpp"
+#include "plan/range.hpp"
+#include "transport/memory/domain.hpp"
+
+namespace rondo::host {
+
+struct BoundOperand {
+    plan::Operand op;
+    transport::memory::Fifo* const* fifos = nullptr;  ///< by peer rank; Inbox and Outbox only
+};
+
+struct BoundStep {
+    plan::Kind kind = plan::Kind::Move;
+    bool post = false;
+    bool has_fifo = false;
+    std::int32_t rows = 1;
+    std::int32_t width = 1;
+    plan::Index part{};
+    std::vector<BoundOperand> dsts{};
+    std::vector<BoundOperand> srcs{};
+    const BoundOperand* sizing = nullptr;  ///< the operand that gives the extent; null: the launch's count
+};
+
+struct BoundBlock {
+    std::int32_t repeat = 1;
+    std::vector<BoundStep> steps{};
+};
+
+struct BoundLane {
+    int channel = 0;
+    std::vector<BoundBlock> before{};
+    std::vector<BoundBlock> tiles{};
+    std::vector<BoundBlock> after{};
+};
+
+class BoundPlan {
+public:
+    /// Binds `plan` to the domain for launches with parts of `chunk_bytes`. Takes the domain's lock.
+    /// Errors: InvalidUsage where the host cannot run the plan (multicast, accumulator elements, too many channels, a
+    /// message longer than a slot), with the reason.
+    BoundPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::memory::Domain& domain);
+    BoundPlan(const BoundPlan&) = delete;
+    BoundPlan& operator=(const BoundPlan&) = delete;
+
+    [[nodiscard]] const plan::Plan& plan() const noexcept { return plan_; }
+    [[nodiscard]] std::int64_t chunk_bytes() const noexcept { return chunk_bytes_; }
+    [[nodiscard]] const std::vector<BoundLane>& lanes() const noexcept { return lanes_; }
+    [[nodiscard]] bool uses_peers() const noexcept { return uses_peers_; }
+    /// True where short messages may travel in their lines (no edge is forced to protocol Simple).
+    [[nodiscard]] bool inlines() const noexcept { return inlines_; }
+    [[nodiscard]] bool uses_counters() const noexcept { return uses_counters_; }
+    /// Most operands on one side of a step, fans counted.
+    [[nodiscard]] std::size_t widest() const noexcept { return widest_; }
+
+private:
+    using FifoTable = std::vector<transport::memory::Fifo*>;
+
+    BoundLane bind_lane(const plan::Lane& lane, int channel, transport::memory::Domain& domain);
+    BoundStep bind_step(const plan::Step& step, int channel, std::int32_t repeat, transport::memory::Domain& domain);
+    BoundOperand bind_operand(const plan::Operand& operand, int channel, std::int32_t repeat,
+                              transport::memory::Domain& domain);
+    FifoTable& table(bool inbox, int channel, int tag);
+
+    plan::Plan plan_;
+    std::int64_t chunk_bytes_;
+    bool inlines_;
+    bool long_messages_;
+    bool uses_peers_ = false;
+    bool uses_counters_ = false;
+    std::size_t widest_ = 1;
+    std::vector<BoundLane> lanes_;
+    struct TableEntry {
+        bool inbox;
+        int channel;
+        int tag;
+        FifoTable fifos;
+    };
+    std::deque<TableEntry> tables_;  // a deque: operands point into its elements
+};
+
+}  // namespace rondo::host

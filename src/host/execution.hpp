@@ -1,0 +1,144 @@
+#pragma once
+// The host executor: runs the lanes of a bound plan on the calling thread, each as far as it goes, in turn. A step that
+// lacks a message, a free slot or a counter leaves its lane where it is; nothing blocks here. Waiting is the caller's.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "host/bound_plan.hpp"
+#include "reduce/reduce.hpp"
+
+namespace rondo::host {
+
+/// A block of a buffer whose blocks have their own places and extents: v-forms and groups.
+struct BlockExtent {
+    std::byte* data = nullptr;
+    std::int64_t extent = 0;  ///< elements
+    std::uint64_t signature = 0;  ///< of messages that carry this block
+};
+
+/// What is bound late: everything that the plan does not know.
+struct Launch {
+    std::uint64_t sequence = 0;   ///< of the collective call; counters are derived from it
+    std::uint64_t signature = 0;  ///< of every message, where blocks have none of their own
+    std::int64_t count = 0;       ///< elements of a block
+    std::size_t element_bytes = 1;
+    plan::Cut cut{};
+    reduce::Kernel kernel = nullptr;
+    std::uint32_t divisor = 1;    ///< for steps with `post`; 1: nothing to divide
+    bool stream = false;          ///< outputs are large: write them past the caches
+    const std::byte* input = nullptr;
+    std::byte* output = nullptr;
+    std::byte* scratch = nullptr;
+    std::span<const BlockExtent> input_blocks{};   ///< not empty: Input is addressed by these
+    std::span<const BlockExtent> output_blocks{};  ///< likewise for Output
+};
+
+/// Bytes and messages to each peer, counted as they move.
+struct Traffic {
+    std::vector<std::uint64_t> sent_bytes;
+    std::vector<std::uint64_t> sent_messages;
+    std::vector<std::uint64_t> direct_bytes;
+
+    explicit Traffic(Rank nranks)
+        : sent_bytes(static_cast<std::size_t>(nranks)),
+          sent_messages(static_cast<std::size_t>(nranks)),
+          direct_bytes(static_cast<std::size_t>(nranks)) {}
+};
+
+enum class State : std::uint8_t {
+    Running,
+    Done,
+    Mismatch,  ///< a peer's message or record carries another signature: the ranks disagree on the call
+};
+
+/// One operation of one rank. Reused from operation to operation; allocates only when a plan is wider than any before.
+class Execution {
+public:
+    Execution(transport::memory::Domain& domain, Rank rank, Traffic& traffic)
+        : domain_(domain), rank_(rank), traffic_(traffic) {}
+
+    /// Makes `plan` current. `plan` must outlive the operation. Runs nothing yet.
+    void start(const BoundPlan& plan, const Launch& launch);
+
+    /// Runs every lane as far as it goes. Returns true if any step ran.
+    bool progress();
+
+    [[nodiscard]] State state() const noexcept { return state_; }
+    /// The rank whose signature differed; only in state Mismatch.
+    [[nodiscard]] Rank mismatched_peer() const noexcept { return mismatched_peer_; }
+
+    /// The ranks that the blocked lanes wait for, in order, each once. For error texts: allocates.
+    [[nodiscard]] std::vector<Rank> awaited() const;
+
+private:
+    enum class Outcome : std::uint8_t { Ran, Blocked, Failed };
+
+    /// Where a lane stands, and how its current tile is cut (for uniform extents).
+    struct Cursor {
+        const BoundLane* lane = nullptr;
+        const std::vector<BoundBlock>* list = nullptr;
+        std::size_t block = 0;
+        std::size_t step = 0;
+        std::int32_t s = 0;
+        std::int64_t tile = 0;
+        std::int64_t tiles = 0;
+        plan::Range tile_range{};
+        std::int64_t longest = 0;  ///< elements of the tile's longest part
+        bool done = false;
+    };
+
+    /// The elements that a step covers, and what follows from them.
+    struct Extent {
+        plan::Range range{};
+        std::int64_t tile_begin = 0;
+        std::int64_t longest_span = 0;  ///< elements of the step's range for part 0
+        std::uint64_t signature = 0;
+        bool inlined = false;           ///< messages of this tile travel in their lines
+    };
+
+    bool run_lane(Cursor& cursor);
+    void enter_list(Cursor& cursor);
+    void enter_tile(Cursor& cursor);
+    void advance(Cursor& cursor);
+    std::int64_t tiles_of(int channel) const;
+
+    Outcome run_step(const Cursor& cursor, const BoundStep& step);
+    Outcome run_move(const Cursor& cursor, const BoundStep& step);
+    Outcome run_wait(const Cursor& cursor, const BoundStep& step);
+    void run_post(const Cursor& cursor, const BoundStep& step);
+
+    Extent extent_of(const Cursor& cursor, const BoundStep& step) const;
+    bool ready(const BoundStep& step, std::int32_t s) const;
+    bool agreed(const BoundStep& step, std::int32_t s, std::uint64_t signature);
+    void reduce_row(const Cursor& cursor, const BoundStep& step, const Extent& extent, std::int64_t row);
+    void publish(const BoundStep& step, std::int32_t s, std::uint64_t signature);
+    std::byte* place(const Cursor& cursor, const BoundOperand& operand, const Extent& extent, std::int64_t row,
+                     std::int64_t f);
+    std::byte* user_place(const std::byte* base, std::span<const BlockExtent> blocks, std::int64_t block,
+                          std::int64_t begin) const;
+    [[nodiscard]] transport::memory::Fifo& fifo(const BoundOperand& operand, std::int32_t s, std::int64_t f) const {
+        return *operand.fifos[operand.op.peer.at(s, 0, f)];
+    }
+    std::uint32_t& ordinal(std::vector<std::uint32_t>& ordinals, int channel, int tag, Rank owner);
+    void fail(Rank peer) noexcept;
+
+    transport::memory::Domain& domain_;
+    const Rank rank_;
+    Traffic& traffic_;
+    const BoundPlan* plan_ = nullptr;
+    Launch launch_{};
+    State state_ = State::Done;
+    Rank mismatched_peer_ = -1;
+    std::size_t cursors_in_use_ = 0;
+    std::vector<Cursor> cursors_;
+    std::vector<void*> dsts_;
+    std::vector<const void*> srcs_;
+    // How often this rank has posted on each of its counters, and awaited each peer's, in this operation.
+    std::vector<std::uint32_t> posts_;
+    std::vector<std::uint32_t> waits_;
+};
+
+}  // namespace rondo::host

@@ -1,0 +1,138 @@
+#pragma once
+// A FIFO in memory that both ends address: one sender, one receiver, messages in order, at most `slots` under way.
+//
+// Every message is announced by one line of 128 bytes: a word (sequence and length), the signature of the operation,
+// and up to kInline bytes of payload (protocol LL: data and flag travel in one or two cache lines, and the receiver
+// reads nothing else). A longer message puts its payload into the slot that belongs to the line (protocol Simple).
+// Which of the two a message uses is computed from its longest possible length by both ends alike.
+//
+// Memory order. Sender: payload and signature with plain stores, then word with a seq_cst (hence release) store. The
+// receiver loads the word (seq_cst, hence acquire) until it names the expected message; payload and signature are then
+// visible. Receiver: after its last read of the payload, `consumed` with a seq_cst store; the sender loads it before it
+// writes the slot again. Each variable has one writer. seq_cst, and not just release/acquire, for the doorbell's sake.
+// The sender looks at `consumed` only when its cached credits run out: once per `slots` messages.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "transport/doorbell.hpp"
+
+namespace rondo::transport::memory {
+
+inline constexpr std::size_t kInline = 112;
+
+struct alignas(128) Line {
+    std::atomic<std::uint64_t> word{0};
+    std::uint64_t signature = 0;
+    std::byte payload[kInline] = {};
+};
+static_assert(sizeof(Line) == 128);
+
+class Fifo {
+public:
+    Fifo(std::uint32_t slots, std::size_t slot_bytes, Doorbell& sender, Doorbell& receiver)
+        : slots_(slots),
+          slot_bytes_(slot_bytes),
+          sender_bell_(sender),
+          receiver_bell_(receiver),
+          lines_(std::make_unique<Line[]>(slots)) {}
+
+    /// Allocates the slots for messages beyond kInline. Not for the hot path: both ends call it, under one lock, before
+    /// their first long message. Returns true if it allocated.
+    bool provide_slots() {
+        if (data_) return false;
+        data_ = std::make_unique_for_overwrite<std::byte[]>(slots_ * slot_bytes_);
+        return true;
+    }
+
+    [[nodiscard]] std::size_t slot_bytes() const noexcept { return slot_bytes_; }
+
+    // Sender's end.
+
+    /// True where a message may be written.
+    [[nodiscard]] bool writable() noexcept {
+        if (posted_ - credit_ < slots_) return true;
+        credit_ = consumed_.load(std::memory_order_seq_cst);
+        return posted_ - credit_ < slots_;
+    }
+
+    /// Where the next message's payload goes; `inlined` as both ends computed it. Only when writable().
+    [[nodiscard]] std::byte* write_place(bool inlined) noexcept {
+        return inlined ? lines_[write_slot_].payload : data_.get() + write_slot_ * slot_bytes_;
+    }
+
+    /// Notes that the message under way now reaches to byte `end`; several writes may fill one message.
+    void extend(std::size_t end) noexcept {
+        if (end > length_) length_ = end;
+    }
+
+    /// Announces the message written at write_place(). Returns its length in bytes.
+    std::size_t post(std::uint64_t signature) noexcept {
+        Line& line = lines_[write_slot_];
+        const std::size_t length = std::exchange(length_, 0);
+        line.signature = signature;
+        ++posted_;
+        line.word.store(word_of(posted_, length), std::memory_order_seq_cst);
+        write_slot_ = write_slot_ + 1 == slots_ ? 0 : write_slot_ + 1;
+        receiver_bell_.notify();
+        return length;
+    }
+
+    // Receiver's end.
+
+    /// True where a message has arrived and not been released.
+    [[nodiscard]] bool readable() const noexcept {
+        // A fresh line says 0 and an old one an earlier sequence; 2^32 messages lie between equal ones.
+        const std::uint64_t word = lines_[read_slot_].word.load(std::memory_order_seq_cst);
+        return word >> 32U == ((received_ + 1) & 0xffffffffU);
+    }
+
+    [[nodiscard]] const std::byte* read_place(bool inlined) const noexcept {
+        return inlined ? lines_[read_slot_].payload : data_.get() + read_slot_ * slot_bytes_;
+    }
+
+    /// Length of the message that readable() found.
+    [[nodiscard]] std::size_t read_length() const noexcept {
+        return lines_[read_slot_].word.load(std::memory_order_relaxed) & 0xffffffffU;
+    }
+
+    [[nodiscard]] std::uint64_t read_signature() const noexcept { return lines_[read_slot_].signature; }
+
+    /// Gives the slot of the current message back to the sender.
+    void release() noexcept {
+        ++received_;
+        read_slot_ = read_slot_ + 1 == slots_ ? 0 : read_slot_ + 1;
+        consumed_.store(received_, std::memory_order_seq_cst);
+        sender_bell_.notify();
+    }
+
+private:
+    static std::uint64_t word_of(std::uint64_t sequence, std::size_t length) noexcept {
+        return (sequence & 0xffffffffU) << 32U | length;
+    }
+
+    const std::uint32_t slots_;
+    const std::size_t slot_bytes_;
+    Doorbell& sender_bell_;
+    Doorbell& receiver_bell_;
+    std::unique_ptr<Line[]> lines_;
+    std::unique_ptr<std::byte[]> data_;
+
+    // The sender's own; on lines that the receiver does not touch.
+    alignas(128) std::uint64_t posted_ = 0;
+    std::uint64_t credit_ = 0;
+    std::size_t length_ = 0;
+    std::uint32_t write_slot_ = 0;
+
+    // The receiver's own.
+    alignas(128) std::uint64_t received_ = 0;
+    std::uint32_t read_slot_ = 0;
+
+    // Written by the receiver, read by the sender.
+    alignas(128) std::atomic<std::uint64_t> consumed_{0};
+};
+
+}  // namespace rondo::transport::memory

@@ -1,0 +1,59 @@
+#include "transport/wait.hpp"
+
+#include <sched.h>
+
+namespace rondo::transport {
+
+WaitPolicy wait_policy(int local_ranks, int cores, double spin_us) noexcept {
+    using std::chrono::microseconds;
+    WaitPolicy policy;
+    const bool crowded = local_ranks > cores;
+    if (spin_us >= 0) {
+        policy.spin = std::chrono::nanoseconds(static_cast<std::int64_t>(spin_us * 1000));
+    } else if (crowded) {
+        policy.spin = microseconds(0);
+    }
+    // A waiter that yields on a crowded machine runs the others; past kYields rounds it is better out of their way.
+    if (crowded) policy.yield = microseconds(0);
+    return policy;
+}
+
+// The clock is first read after kPollsPerLook polls: waits that short have no use for it.
+Code Waiter::look() noexcept {
+    if (watch_.stopped()) return watch_.examine({});
+    const Clock::time_point now = Clock::now();
+    switch (rung_) {
+        case Rung::Spin:
+            if (polls_ <= kPollsPerLook) {
+                began_ = now;
+                yields_ = 0;
+            }
+            if (now - began_ < policy_.spin) return Code::Success;
+            rung_ = Rung::Yield;
+            [[fallthrough]];
+        case Rung::Yield:
+            if (yields_ < kYields || now - began_ < policy_.spin + policy_.yield) {
+                ++yields_;
+                ::sched_yield();
+                return Code::Success;
+            }
+            return announce();
+        case Rung::Announced: return sleep();
+    }
+    return Code::InternalError;
+}
+
+Code Waiter::announce() noexcept {
+    word_ = bell_.announce();
+    rung_ = Rung::Announced;
+    return Code::Success;  // the caller polls once more, with the flag up
+}
+
+Code Waiter::sleep() noexcept {
+    if (const Code code = watch_.examine(Clock::now() - began_); code != Code::Success) return code;
+    bell_.sleep(word_, policy_.tick.count());
+    word_ = bell_.announce();
+    return watch_.stopped() ? watch_.examine(Clock::now() - began_) : Code::Success;
+}
+
+}  // namespace rondo::transport
