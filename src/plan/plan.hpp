@@ -185,10 +185,13 @@ struct Facts {
     std::int32_t channels = 1;
     /// Ranks of each host, in local order; every rank exactly once. Empty: one host with all ranks in order.
     std::vector<std::vector<Rank>> hosts{};
+    /// Slots that every FIFO has at least. A plan built for fewer runs with more, at the price of a copy: with one slot
+    /// a ring puts down what it relays, because all slots of the ring are full when every rank has sent.
+    std::int32_t slots = 1;
 };
 
 /// Price of a shape: `hops` message latencies on the critical path of one tile, and `bytes` that the busiest rank
-/// sends (or, for Direct and Nvls, loads from peers) for a buffer of `bytes` argument bytes.
+/// sends (or, for Direct and Nvls, loads from and stores to peers) for a buffer of `bytes` argument bytes.
 struct Cost {
     double hops = 0;
     double bytes = 0;

@@ -10,8 +10,36 @@ namespace rondo::plan {
 
 namespace {
 
+using enum Collective;
+
+constexpr Needs kPeers{.peer_memory = true};
+
 constexpr std::array kShapes{
-    Shape{Collective::AllReduce, Algorithm::Ring, {}, always, build_ring_all_reduce, cost_ring_all_reduce},
+    Shape{AllReduce, Algorithm::Ring, {}, always, build_ring_all_reduce, cost_ring_all_reduce},
+    Shape{AllReduce, Algorithm::OneShot, {}, always, build_one_shot_all_reduce, cost_one_shot_all_reduce},
+    Shape{AllReduce, Algorithm::TwoShot, {}, always, build_two_shot_all_reduce, cost_two_shot_all_reduce},
+    Shape{AllReduce, Algorithm::Direct, kPeers, always, build_direct_all_reduce, cost_direct_all_reduce},
+
+    Shape{Reduce, Algorithm::Ring, {}, always, build_ring_reduce, cost_ring_rooted},
+    Shape{Reduce, Algorithm::Direct, kPeers, always, build_direct_reduce, cost_direct_reduce},
+
+    Shape{Broadcast, Algorithm::Ring, {}, always, build_ring_broadcast, cost_ring_rooted},
+    Shape{Broadcast, Algorithm::Direct, kPeers, always, build_direct_broadcast, cost_direct_broadcast},
+
+    Shape{AllGather, Algorithm::Ring, {}, always, build_ring_all_gather, cost_ring_all_gather},
+    Shape{AllGather, Algorithm::Direct, kPeers, always, build_direct_all_gather, cost_direct_exchange},
+
+    Shape{ReduceScatter, Algorithm::Ring, {}, always, build_ring_reduce_scatter, cost_ring_reduce_scatter},
+    Shape{ReduceScatter, Algorithm::Direct, kPeers, always, build_direct_reduce_scatter,
+          cost_direct_reduce_scatter},
+
+    Shape{AllToAll, Algorithm::Pairwise, {}, always, build_pairwise_all_to_all, cost_pairwise},
+    Shape{AllToAll, Algorithm::Direct, kPeers, always, build_direct_all_to_all, cost_direct_exchange},
+
+    Shape{AllToAllV, Algorithm::Pairwise, {}, always, build_pairwise_all_to_all_v, cost_pairwise},
+
+    Shape{Barrier, Algorithm::Dissemination, {}, always, build_dissemination_barrier, cost_dissemination_barrier},
+    Shape{Barrier, Algorithm::Direct, kPeers, always, build_direct_barrier, cost_direct_barrier},
 };
 
 }  // namespace

@@ -1,12 +1,45 @@
 #pragma once
-// Declarations of every builder and its cost, one pair for each file of this folder. The catalogue (shapes.cpp) is the
-// only user; everyone else goes through it.
+// Declarations of every builder and its cost. The catalogue (shapes.cpp) is the only user; everyone else goes through
+// it.
 
 #include "plan/plan.hpp"
 
 namespace rondo::plan {
 
 Plan build_ring_all_reduce(const Facts& facts, Rank rank);
+Plan build_ring_reduce_scatter(const Facts& facts, Rank rank);
+Plan build_ring_all_gather(const Facts& facts, Rank rank);
+Plan build_ring_broadcast(const Facts& facts, Rank rank);
+Plan build_ring_reduce(const Facts& facts, Rank rank);
 Cost cost_ring_all_reduce(const Facts& facts, double bytes);
+Cost cost_ring_reduce_scatter(const Facts& facts, double bytes);
+Cost cost_ring_all_gather(const Facts& facts, double bytes);
+Cost cost_ring_rooted(const Facts& facts, double bytes);
+
+Plan build_direct_all_reduce(const Facts& facts, Rank rank);
+Plan build_direct_reduce(const Facts& facts, Rank rank);
+Plan build_direct_reduce_scatter(const Facts& facts, Rank rank);
+Plan build_direct_all_gather(const Facts& facts, Rank rank);
+Plan build_direct_all_to_all(const Facts& facts, Rank rank);
+Plan build_direct_broadcast(const Facts& facts, Rank rank);
+Plan build_direct_barrier(const Facts& facts, Rank rank);
+Cost cost_direct_all_reduce(const Facts& facts, double bytes);
+Cost cost_direct_reduce(const Facts& facts, double bytes);
+Cost cost_direct_reduce_scatter(const Facts& facts, double bytes);
+Cost cost_direct_exchange(const Facts& facts, double bytes);
+Cost cost_direct_broadcast(const Facts& facts, double bytes);
+Cost cost_direct_barrier(const Facts& facts, double bytes);
+
+Plan build_one_shot_all_reduce(const Facts& facts, Rank rank);
+Plan build_two_shot_all_reduce(const Facts& facts, Rank rank);
+Cost cost_one_shot_all_reduce(const Facts& facts, double bytes);
+Cost cost_two_shot_all_reduce(const Facts& facts, double bytes);
+
+Plan build_pairwise_all_to_all(const Facts& facts, Rank rank);
+Plan build_pairwise_all_to_all_v(const Facts& facts, Rank rank);
+Cost cost_pairwise(const Facts& facts, double bytes);
+
+Plan build_dissemination_barrier(const Facts& facts, Rank rank);
+Cost cost_dissemination_barrier(const Facts& facts, double bytes);
 
 }  // namespace rondo::plan
