@@ -21,6 +21,9 @@ set(rondo_warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # g++ keeps this out of -Wconversion for C++; the two compilers shall ask for the same.
   list(APPEND rondo_warnings -Wno-sign-conversion)
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # False alarms on "literal" + std::string (GCC bug 105651).
+  list(APPEND rondo_warnings -Wno-restrict)
 endif()
 if(RONDO_WERROR)
   list(APPEND rondo_warnings -Werror)

@@ -1,0 +1,78 @@
+#include "base/runtime.hpp"
+
+#include <pthread.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/version.hpp"
+
+namespace rondo {
+
+namespace {
+
+std::string read_host() {
+    utsname names{};
+    return uname(&names) == 0 ? names.nodename : "localhost";
+}
+
+}  // namespace
+
+Runtime& Runtime::get() {
+    static Runtime* const runtime = new Runtime;
+    return *runtime;
+}
+
+Runtime::Runtime() : host_(read_host()), log_(host_) {
+    // The handlers run inside fork(), where get() has long returned: this constructor ran before.
+    pthread_atfork(
+        [] {
+            get().mutex_.lock();
+            get().log_.lock_for_fork();
+        },
+        [] {
+            get().log_.unlock_after_fork();
+            get().mutex_.unlock();
+        },
+        [] {
+            get().generation_.fetch_add(1, std::memory_order_relaxed);
+            get().log_.unlock_after_fork();
+            get().mutex_.unlock();
+        });
+}
+
+Settings Runtime::load_settings() {
+    const SettingsReport report = evaluate(read_settings_input());
+    const std::lock_guard lock(mutex_);
+    log_.configure(report.settings.log_config());
+    for (const std::string& warning : report.warnings) {
+        if (first_time(warning)) log_.warn(Logger::kNoRank, "{}", warning);
+    }
+    report.throw_errors();
+    if (log_.enabled(LogLevel::Version) && first_time(build_info())) {
+        log_.write(LogLevel::Version, Logger::kNoRank, build_info());
+    }
+    for (const SettingRow& row : report.rows) {
+        if (row.value == row.default_value) continue;
+        const std::string text = row.name + "=" + row.value + " (" + row.source + ")";
+        if (log_.enabled(LogLevel::Info, Subsystem::Env) && first_time(text)) {
+            log_.info(Subsystem::Env, Logger::kNoRank, "{}", text);
+        }
+    }
+    return report.settings;
+}
+
+bool Runtime::first_time(const std::string& text) { return said_.insert(text).second; }
+
+ProcessToken Runtime::token() const noexcept {
+    return {.pid = getpid(), .generation = generation_.load(std::memory_order_relaxed)};
+}
+
+void Runtime::check_fork(const ProcessToken& token) const {
+    if (same_process(token)) return;
+    throw make_error(Code::InvalidUsage,
+                     "communicator belongs to pid {}, and this is its forked child, pid {}: make a communicator of its "
+                     "own in the child",
+                     token.pid, getpid());
+}
+
+}  // namespace rondo

@@ -1,0 +1,63 @@
+#pragma once
+// The process: the one mutable global of the library.
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/settings.hpp"
+
+namespace rondo {
+
+/// Which process something was made in. A fork makes a new process whose copies of old tokens tell it apart.
+struct ProcessToken {
+    pid_t pid = 0;
+    std::uint32_t generation = 0;
+};
+
+class Runtime {
+public:
+    /// Made at the first call, never destroyed: threads may outlive main(). Reads nothing from the environment.
+    static Runtime& get();
+
+    Runtime(const Runtime&) = delete;
+    Runtime& operator=(const Runtime&) = delete;
+
+    [[nodiscard]] const std::string& host() const noexcept { return host_; }
+    [[nodiscard]] Logger& logger() noexcept { return log_; }
+
+    /// Reads the settings anew, sets the logger up by them, and logs the version, warnings and non-default settings; what
+    /// was logged before is not logged again. For each new communicator. Throws Error(InvalidArgument) for bad values.
+    Settings load_settings();
+
+    /// For an object that must not be used in a child process.
+    [[nodiscard]] ProcessToken token() const noexcept;
+
+    /// Is this still the process of the token? One relaxed load, fit for every operation. A child made by clone()
+    /// without the C library's knowledge is not seen.
+    [[nodiscard]] bool same_process(const ProcessToken& token) const noexcept {
+        return token.generation == generation_.load(std::memory_order_relaxed);
+    }
+
+    /// Throws Error(InvalidUsage) "communicator belongs to pid N ..." where same_process() is false.
+    void check_fork(const ProcessToken& token) const;
+
+private:
+    Runtime();
+
+    [[nodiscard]] bool first_time(const std::string& text);
+
+    const std::string host_;
+    std::atomic<std::uint32_t> generation_{0};
+    Logger log_;
+    std::mutex mutex_;            // of load_settings
+    std::set<std::string> said_;  // under mutex_
+};
+
+}  // namespace rondo
