@@ -190,11 +190,12 @@ struct Facts {
     std::int32_t slots = 1;
 };
 
-/// Price of a shape: `hops` message latencies on the critical path of one tile, and `bytes` that the busiest rank
-/// sends (or, for Direct and Nvls, loads from and stores to peers) for a buffer of `bytes` argument bytes.
+/// Price of a shape, for T = hops * latency + messages * overhead + bytes / bandwidth of one tile (the parameters L, o
+/// and G of LogGP; Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995).
 struct Cost {
-    double hops = 0;
-    double bytes = 0;
+    double hops = 0;      ///< messages and counter posts on the critical path
+    double bytes = 0;     ///< that the busiest rank sends, or loads from and stores to peers' buffers
+    double messages = 0;  ///< that the busiest rank sends, and counters that it awaits
 };
 
 /// "all_reduce", "reduce_scatter", ...: as in the names of the perf-tests.

@@ -7,7 +7,7 @@
 // Cost: T = ceil(log2 n) (alpha + 1 byte * beta).
 // No rank waits before it has sent, and a slot is free once the peer has ended the round: one slot suffices.
 //
-// Direct, on counters that all ranks can see: post the own, await all others. Cost: T = alpha.
+// Direct, on counters that all ranks can see: post the own, await all others. Cost: T = alpha + (n-1) overhead.
 //
 // Source: Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization", International Journal of Parallel
 // Programming 17 (1988).
@@ -41,9 +41,11 @@ Plan build_direct_barrier(const Facts& facts, Rank rank) {
 
 Cost cost_dissemination_barrier(const Facts& facts, double) {
     const double rounds = log2_ceil(facts.nranks);
-    return {.hops = rounds, .bytes = rounds};
+    return {.hops = rounds, .bytes = rounds, .messages = rounds};
 }
 
-Cost cost_direct_barrier(const Facts& facts, double) { return {.hops = facts.nranks == 1 ? 0.0 : 1.0}; }
+Cost cost_direct_barrier(const Facts& facts, double) {
+    return {.hops = facts.nranks == 1 ? 0.0 : 1.0, .messages = facts.nranks - 1.0};
+}
 
 }  // namespace rondo::plan

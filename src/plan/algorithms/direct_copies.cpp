@@ -7,7 +7,7 @@
 //   broadcast:   the root posts its counter and copies to its own output; the others await it, load the root's input
 //                and post theirs; the root awaits all of these. Nobody else need meet: only the root is read
 // Bytes: all_gather and all_to_all (n-1)/n of the vector of n blocks for each rank; broadcast the vector.
-// Cost: T = 3 alpha + bytes moved * beta.
+// Cost: T = 2 alpha + 2(n-1) overhead (broadcast: n-1) + bytes moved * beta.
 // In place: all_gather stores block r to where it is; broadcast: the root copies onto itself. all_to_all has none.
 // Source: the direct exchange in one hop of Thakur, Rabenseifner and Gropp, "Optimization of collective communication
 // operations in MPICH", IJHPCA 19 (2005), with loads and stores in the place of messages.
@@ -54,11 +54,12 @@ Plan build_direct_broadcast(const Facts& facts, Rank rank) {
 
 Cost cost_direct_exchange(const Facts& facts, double bytes) {
     const double n = facts.nranks;
-    return {.hops = n == 1 ? 0.0 : 3.0, .bytes = (n - 1) / n * bytes};
+    return {.hops = n == 1 ? 0.0 : 2.0, .bytes = (n - 1) / n * bytes, .messages = 2 * (n - 1)};
 }
 
 Cost cost_direct_broadcast(const Facts& facts, double bytes) {
-    return {.hops = facts.nranks == 1 ? 0.0 : 3.0, .bytes = facts.nranks == 1 ? 0 : bytes};
+    const double n = facts.nranks;
+    return {.hops = n == 1 ? 0.0 : 2.0, .bytes = n == 1 ? 0 : bytes, .messages = n - 1};
 }
 
 }  // namespace rondo::plan

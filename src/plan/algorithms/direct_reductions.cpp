@@ -5,7 +5,7 @@
 //   reduce:          part r of the root's output = the same                                      (n parts)
 //   reduce_scatter:  output = the sum of block r of inputs 0, 1, ..., n-1
 // Bytes: a rank loads (n-1)/n of the vector from its peers; all_reduce stores as much, reduce 1/n (but the root).
-// Cost: T = 3 alpha + loads and stores * beta: two rounds of counters and one trip of the data.
+// Cost: T = 2 alpha + 2(n-1) overhead + loads and stores * beta, for the two rounds of counters and the data.
 // In place: part (block) r is read and written by rank r alone, in one step.
 // Source: the all-to-all reduce-scatter and all-gather of Rabenseifner, "Optimization of collective reduction
 // operations", ICCS 2004, with loads and stores in the place of messages.
@@ -47,17 +47,17 @@ Plan build_direct_reduce_scatter(const Facts& facts, Rank rank) {
 
 Cost cost_direct_all_reduce(const Facts& facts, double bytes) {
     const double n = facts.nranks;
-    return {.hops = n == 1 ? 0.0 : 3.0, .bytes = 2 * (n - 1) / n * bytes};
+    return {.hops = n == 1 ? 0.0 : 2.0, .bytes = 2 * (n - 1) / n * bytes, .messages = 2 * (n - 1)};
 }
 
 Cost cost_direct_reduce(const Facts& facts, double bytes) {
     const double n = facts.nranks;
-    return {.hops = n == 1 ? 0.0 : 3.0, .bytes = n == 1 ? 0 : bytes};
+    return {.hops = n == 1 ? 0.0 : 2.0, .bytes = n == 1 ? 0 : bytes, .messages = 2 * (n - 1)};
 }
 
 Cost cost_direct_reduce_scatter(const Facts& facts, double bytes) {
     const double n = facts.nranks;
-    return {.hops = n == 1 ? 0.0 : 3.0, .bytes = (n - 1) / n * bytes};
+    return {.hops = n == 1 ? 0.0 : 2.0, .bytes = (n - 1) / n * bytes, .messages = 2 * (n - 1)};
 }
 
 }  // namespace rondo::plan

@@ -6,7 +6,7 @@
 // All ranks evaluate the same expression, so they hold the same bits. The premultiplier is applied at this one place:
 // applied before sending, a peer's product would be rounded to the element type and the own one not.
 // Bytes: each rank sends (n-1) times the vector.
-// Cost: T = alpha + (n-1) * bytes * beta.
+// Cost: T = alpha + (n-1) (overhead + bytes * beta).
 // In place: one lane, so a tile of the input is sent before the output overwrites it. A rank waits for messages only
 // after it has sent its own, and for a free slot only until the peer has ended the previous tile: one slot suffices.
 // Source: the all-to-all broadcast algorithm in Thakur, Rabenseifner and Gropp, "Optimization of collective
@@ -28,7 +28,7 @@ Plan build_one_shot_all_reduce(const Facts& facts, Rank rank) {
 
 Cost cost_one_shot_all_reduce(const Facts& facts, double bytes) {
     const double n = facts.nranks;
-    return {.hops = n == 1 ? 0.0 : 1.0, .bytes = (n - 1) * bytes};
+    return {.hops = n == 1 ? 0.0 : 1.0, .bytes = (n - 1) * bytes, .messages = n - 1};
 }
 
 }  // namespace rondo::plan

@@ -4,7 +4,7 @@
 //   sends:     for s = 1..n-1 send block r+s of the input to rank r+s
 //   receives:  copy the own block; for s = 1..n-1 write block r-s out as it arrives from rank r-s
 // Bytes: each rank sends (n-1)/n of its vector of n blocks.
-// Cost: T = (n-1) alpha + (n-1)/n * bytes * beta.
+// Cost: T = alpha + (n-1) overhead + (n-1)/n * bytes * beta: no message waits for another.
 // No deadlock with any number of slots: order sends and receives by (tile, s). The first receive that cannot end waits
 // for a send of the same (tile, s), and that one waits in its lane only for earlier sends, or for a slot that an
 // earlier receive frees; so there is no first one. In the v-form the blocks have their own extents, and both ends of
@@ -41,7 +41,7 @@ Plan build_pairwise_all_to_all_v(const Facts& facts, Rank rank) { return build(C
 
 Cost cost_pairwise(const Facts& facts, double bytes) {
     const double n = facts.nranks;
-    return {.hops = n - 1, .bytes = (n - 1) / n * bytes};
+    return {.hops = n == 1 ? 0.0 : 1.0, .bytes = (n - 1) / n * bytes, .messages = n - 1};
 }
 
 }  // namespace rondo::plan

@@ -32,7 +32,7 @@ Plan build_ring_all_gather(const Facts& facts, Rank rank) {
 
 Cost cost_ring_all_gather(const Facts& facts, double bytes) {
     const double n = facts.nranks;
-    return {.hops = n - 1, .bytes = (n - 1) / n * bytes};
+    return {.hops = n - 1, .bytes = (n - 1) / n * bytes, .messages = n - 1};
 }
 
 }  // namespace rondo::plan

@@ -47,7 +47,7 @@ Plan build_ring_all_reduce(const Facts& facts, Rank rank) {
 
 Cost cost_ring_all_reduce(const Facts& facts, double bytes) {
     const double n = facts.nranks;
-    return {.hops = 2 * (n - 1), .bytes = 2 * (n - 1) / n * bytes};
+    return {.hops = 2 * (n - 1), .bytes = 2 * (n - 1) / n * bytes, .messages = 2 * (n - 1)};
 }
 
 }  // namespace rondo::plan

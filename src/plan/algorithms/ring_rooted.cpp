@@ -41,7 +41,8 @@ Plan build_ring_reduce(const Facts& facts, Rank rank) {
 }
 
 Cost cost_ring_rooted(const Facts& facts, double bytes) {
-    return {.hops = static_cast<double>(facts.nranks - 1), .bytes = facts.nranks == 1 ? 0 : bytes};
+    if (facts.nranks == 1) return {};
+    return {.hops = facts.nranks - 1.0, .bytes = bytes, .messages = 1};
 }
 
 }  // namespace rondo::plan

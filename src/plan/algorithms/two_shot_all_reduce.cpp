@@ -5,7 +5,7 @@
 //   2. part r = reduce(part r of inputs 0, 1, ..., n-1), the own one read in its place; written out and sent to all
 //   3. for s = 1..n-1: write part r-s out as it arrives from rank r-s
 // Bytes: each rank sends 2(n-1)/n of the vector.
-// Cost: T = 2 alpha + 2(n-1)/n * bytes * beta.
+// Cost: T = 2 alpha + 2(n-1) overhead + 2(n-1)/n * bytes * beta.
 // In place: one lane; part r+s of the input is sent before step 3 overwrites it.
 // With one slot per FIFO step 2 must give the slots of step 1 back before it can send: see relay().
 // Source: Rabenseifner, "Optimization of collective reduction operations", ICCS 2004 (reduce-scatter, then all-gather).
@@ -36,7 +36,7 @@ Plan build_two_shot_all_reduce(const Facts& facts, Rank rank) {
 
 Cost cost_two_shot_all_reduce(const Facts& facts, double bytes) {
     const double n = facts.nranks;
-    return {.hops = n == 1 ? 0.0 : 2.0, .bytes = 2 * (n - 1) / n * bytes};
+    return {.hops = n == 1 ? 0.0 : 2.0, .bytes = 2 * (n - 1) / n * bytes, .messages = 2 * (n - 1)};
 }
 
 }  // namespace rondo::plan
