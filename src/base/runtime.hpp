@@ -5,9 +5,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <typeindex>
+#include <typeinfo>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -48,6 +52,16 @@ public:
     /// Throws Error(InvalidUsage) "communicator belongs to pid N ..." where same_process() is false.
     void check_fork(const ProcessToken& token) const;
 
+    /// The one object of type T in this process, made at the first call: for rooms above this one, which would need a
+    /// global of their own otherwise.
+    template <class T>
+    T& service() {
+        const std::lock_guard lock(services_mutex_);
+        std::shared_ptr<void>& service = services_[std::type_index(typeid(T))];
+        if (!service) service = std::make_shared<T>();
+        return *static_cast<T*>(service.get());
+    }
+
 private:
     Runtime();
 
@@ -56,6 +70,8 @@ private:
     const std::string host_;
     std::atomic<std::uint32_t> generation_{0};
     Logger log_;
+    std::mutex services_mutex_;
+    std::map<std::type_index, std::shared_ptr<void>> services_;  // under services_mutex_
     std::mutex mutex_;            // of load_settings
     std::set<std::string> said_;  // under mutex_
 };

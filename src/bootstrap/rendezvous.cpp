@@ -1,0 +1,113 @@
+#include "bootstrap/rendezvous.hpp"
+
+#include <fmt/core.h>
+#include <sys/random.h>
+
+#include <cerrno>
+#include <sstream>
+
+#include "base/error.hpp"
+
+namespace rondo::bootstrap {
+
+namespace {
+
+/// The first line in which two lists of facts differ, as "ours" against "theirs".
+std::string first_difference(const std::string& first, const std::string& other) {
+    std::istringstream a(first);
+    std::istringstream b(other);
+    std::string line_a;
+    std::string line_b;
+    while (std::getline(a, line_a) && std::getline(b, line_b)) {
+        if (line_a != line_b) return fmt::format("{} here, {} on the rank that came first", line_b, line_a);
+    }
+    return "number of facts";
+}
+
+}  // namespace
+
+UniqueId make_unique_id() {
+    UniqueId id{};
+    const ssize_t got = ::getrandom(id.data(), id.size(), 0);
+    if (got != static_cast<ssize_t>(id.size())) throw make_system_error(errno, "getrandom of {} bytes", id.size());
+    return id;
+}
+
+std::string rank_list(const std::vector<Rank>& ranks) {
+    std::string text;
+    for (std::size_t i = 0; i < ranks.size();) {
+        std::size_t last = i;
+        while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+        if (!text.empty()) text += ", ";
+        text += last == i ? fmt::format("{}", ranks[i]) : fmt::format("{}-{}", ranks[i], ranks[last]);
+        i = last + 1;
+    }
+    return text;
+}
+
+bool Meeting::complete() const {
+    const std::lock_guard lock(mutex_);
+    return joined_ == nranks_;
+}
+
+void Meeting::join(Rank nranks, Rank rank, const std::string& facts) {
+    const std::lock_guard lock(mutex_);
+    if (nranks != nranks_) {
+        throw make_error(Code::InvalidUsage, "rank {} joins with {} ranks, the first rank came with {}", rank, nranks,
+                         nranks_);
+    }
+    if (here_[static_cast<std::size_t>(rank)]) {
+        throw make_error(Code::InvalidUsage, "rank {} has joined already; give each rank its own number", rank);
+    }
+    if (facts != facts_) {
+        throw make_error(Code::InvalidUsage, "rank {} has other settings than the others: {}; set them alike", rank,
+                         first_difference(facts_, facts));
+    }
+    here_[static_cast<std::size_t>(rank)] = true;
+    ++joined_;
+    changed_.notify_all();
+}
+
+void Meeting::wait(const Deadline& deadline, double timeout_seconds) const {
+    std::unique_lock lock(mutex_);
+    const auto all_here = [this] { return joined_ == nranks_; };
+    if (deadline.is_never()) {
+        changed_.wait(lock, all_here);
+        return;
+    }
+    if (changed_.wait_until(lock, deadline.at(), all_here)) return;
+    lock.unlock();
+    throw make_error(Code::Timeout,
+                     "init of a communicator of {} ranks: rank(s) {} did not join within {}; start them, or raise "
+                     "RONDO_TIMEOUT",
+                     nranks_, missing(), seconds_text(timeout_seconds));
+}
+
+std::string Meeting::missing() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<Rank> ranks;
+    for (Rank rank = 0; rank < nranks_; ++rank) {
+        if (!here_[static_cast<std::size_t>(rank)]) ranks.push_back(rank);
+    }
+    return rank_list(ranks);
+}
+
+std::shared_ptr<Meeting> Rendezvous::join(const UniqueId& id, Rank nranks, Rank rank, const std::string& facts,
+                                          const std::function<std::shared_ptr<void>()>& make) {
+    const std::lock_guard lock(mutex_);
+    if (used_.contains(id)) {
+        throw make_error(Code::InvalidUsage,
+                         "rank {}: this unique id has served a communicator already; make a new one", rank);
+    }
+    std::shared_ptr<Meeting>& meeting = open_[id];
+    if (!meeting) meeting = std::make_shared<Meeting>(nranks, facts, make());
+    meeting->join(nranks, rank, facts);
+    std::shared_ptr<Meeting> joined = meeting;
+    if (joined->complete()) {
+        open_.erase(id);
+        used_.insert(id);
+    }
+    return joined;
+}
+
+}  // namespace rondo::bootstrap

@@ -1,0 +1,69 @@
+#include "comm/call.hpp"
+
+#include <fmt/core.h>
+
+namespace rondo::comm {
+
+namespace {
+
+struct Unpacked {
+    plan::Collective collective;
+    DataType type;
+    ReduceOp op;
+    Rank root;
+    std::uint64_t count;
+};
+
+Unpacked unpack(const PackedCall& call) {
+    return {.collective = static_cast<plan::Collective>(call[0] & 0xffU),
+            .type = static_cast<DataType>(call[0] >> 8U & 0xffU),
+            .op = static_cast<ReduceOp>(call[0] >> 16U & 0xffU),
+            .root = static_cast<Rank>(call[0] >> 32U),
+            .count = call[1]};
+}
+
+}  // namespace
+
+PackedCall pack(const Call& call) noexcept {
+    return {static_cast<std::uint64_t>(call.collective) | static_cast<std::uint64_t>(call.type) << 8U |
+                static_cast<std::uint64_t>(call.op) << 16U |
+                static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 32U,
+            static_cast<std::uint64_t>(call.count)};
+}
+
+std::string describe(const PackedCall& packed) {
+    const Unpacked call = unpack(packed);
+    std::string text = fmt::format("{}(", plan::name_of(call.collective));
+    if (call.collective == plan::Collective::Barrier) return text + ")";
+    if (plan::reduces(call.collective)) text += fmt::format("{}, ", name_of(call.op));
+    text += fmt::format("{}, count {}", name_of(call.type), call.count);
+    if (plan::rooted(call.collective)) text += fmt::format(", root {}", call.root);
+    return text + ")";
+}
+
+std::string difference(const PackedCall& a, const PackedCall& b) {
+    const Unpacked x = unpack(a);
+    const Unpacked y = unpack(b);
+    std::string text;
+    const auto note = [&text](bool differs, const char* field) {
+        if (differs) text += (text.empty() ? "" : ", ") + std::string(field);
+    };
+    note(x.collective != y.collective, "operation");
+    note(x.type != y.type, "type");
+    note(x.count != y.count, "count");
+    note(x.op != y.op, "reduction");
+    note(x.root != y.root, "root");
+    return text.empty() ? "plan" : text;
+}
+
+std::int64_t total_bytes(const Call& call, Rank nranks) noexcept {
+    const std::int64_t block = call.count * static_cast<std::int64_t>(size_of(call.type));
+    switch (call.collective) {
+        case plan::Collective::AllGather:
+        case plan::Collective::ReduceScatter:
+        case plan::Collective::AllToAll: return block * nranks;
+        default: return block;
+    }
+}
+
+}  // namespace rondo::comm

@@ -1,0 +1,74 @@
+#pragma once
+// A call as the user made it, and its signature: what all ranks must agree on.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/types.hpp"
+#include "plan/plan.hpp"
+
+namespace rondo::comm {
+
+/// One collective call. Sizes are those of plan::Plan: `count` elements in each block.
+struct Call {
+    plan::Collective collective = plan::Collective::Barrier;
+    DataType type = DataType::Uint8;
+    ReduceOp op = ReduceOp::Sum;
+    Rank root = 0;
+    std::int64_t count = 0;
+    const void* input = nullptr;
+    void* output = nullptr;
+};
+
+/// One send or receive.
+struct Transfer {
+    bool send = false;
+    Rank peer = 0;
+    std::byte* data = nullptr;  ///< of a send: only read
+    std::int64_t bytes = 0;
+};
+
+/// One operation of a communicator: a collective call, or (transfers not empty) sends and receives that run together.
+struct Operation {
+    Call call;
+    std::vector<Transfer> transfers;
+
+    [[nodiscard]] bool point_to_point() const noexcept { return !transfers.empty(); }
+};
+
+/// Everything of a call that ranks must agree on, in a form that fits into a call record.
+using PackedCall = std::array<std::uint64_t, 2>;
+
+PackedCall pack(const Call& call) noexcept;
+
+/// "all_reduce(sum, float, count 1024)".
+std::string describe(const PackedCall& call);
+
+/// The fields in which two calls differ: "count", "operation, type", ...; "plan" where all fields are equal.
+std::string difference(const PackedCall& a, const PackedCall& b);
+
+/// Size of the call as nccl-tests counts it: the whole vector, all blocks of the larger side.
+std::int64_t total_bytes(const Call& call, Rank nranks) noexcept;
+
+/// The signature that every message and record of the call carries.
+constexpr std::uint64_t signature_of(std::uint64_t sequence, const PackedCall& call, std::uint64_t plan_hash) noexcept {
+    std::uint64_t hash = plan_hash;
+    for (const std::uint64_t word : {sequence, call[0], call[1]}) {
+        // The finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) between words.
+        hash = (hash ^ word) + 0x9e3779b97f4a7c15U;
+        hash = (hash ^ hash >> 30U) * 0xbf58476d1ce4e5b9U;
+        hash = (hash ^ hash >> 27U) * 0x94d049bb133111ebU;
+        hash ^= hash >> 31U;
+    }
+    return hash;
+}
+
+/// The signature of a transfer: both ends must name the same number of bytes.
+constexpr std::uint64_t transfer_signature(std::int64_t bytes) noexcept {
+    return signature_of(0, {0x7032702d73697a65U, static_cast<std::uint64_t>(bytes)}, 0);
+}
+
+}  // namespace rondo::comm

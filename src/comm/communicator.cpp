@@ -1,0 +1,258 @@
+#include "comm/communicator.hpp"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <thread>
+#include <utility>
+
+#include "base/cpus.hpp"
+#include "base/error.hpp"
+#include "base/runtime.hpp"
+
+namespace rondo::comm {
+
+namespace {
+
+// An output of this many bytes, over all ranks, leaves the caches before anyone reads it: write it past them.
+constexpr std::int64_t kStreamBytes = std::int64_t{8} << 20U;
+constexpr double kAbortSeconds = 2;
+
+std::shared_ptr<bootstrap::Meeting> meet(const bootstrap::UniqueId& id, Rank nranks, Rank rank, const Options& options) {
+    return Runtime::get().service<bootstrap::Rendezvous>().join(id, nranks, rank, options.facts(), [&] {
+        return std::make_shared<Team>(nranks, options, cpu_limits().usable());
+    });
+}
+
+}  // namespace
+
+Communicator::Communicator(const bootstrap::UniqueId& id, Rank nranks, Rank rank, Options options)
+    : options_(std::move(options)),
+      rank_(rank),
+      meeting_(meet(id, nranks, rank, options_)),
+      team_(std::static_pointer_cast<Team>(meeting_->shared())),
+      init_deadline_(Deadline::after(options_.timeout)),
+      token_(Runtime::get().token()),
+      plans_(*team_, rank, options_),
+      traffic_(nranks),
+      execution_(team_->domain(), rank, traffic_),
+      watch_(team_->domain(), rank, options_, execution_) {
+    for (const DataType type : kAllDataTypes) {
+        for (const ReduceOp op : kAllReduceOps) {
+            kernels_[static_cast<std::size_t>(type)][static_cast<std::size_t>(op)] = reduce::kernel_for(type, op);
+        }
+    }
+}
+
+Communicator::~Communicator() {
+    if (Runtime::get().same_process(token_)) domain().depart(rank_);
+}
+
+void Communicator::wait_until_joined() {
+    if (joined_) return;
+    try {
+        meeting_->wait(init_deadline_, options_.timeout);
+        joined_ = true;
+    } catch (const Error& error) {
+        domain().fail({.code = error.code(), .rank = rank_, .text = error.what()});
+        throw;
+    }
+    Runtime::get().logger().info(Subsystem::Init, rank_, "communicator '{}': {} ranks joined, {} slots of {} bytes a FIFO",
+                              options_.name, nranks(), options_.slots, options_.slot_bytes);
+}
+
+Code Communicator::state() {
+    if (domain().failed()) return code_seen_by(rank_, domain().cause());
+    if (joined_ || meeting_->complete()) return Code::Success;
+    if (!init_deadline_.expired()) return Code::InProgress;
+    try {
+        wait_until_joined();
+        return Code::Success;
+    } catch (const Error& error) {
+        return error.code();
+    }
+}
+
+const char* Communicator::error_text() {
+    const transport::memory::Cause cause = domain().cause();
+    if (cause.code == Code::Success) return "";
+    const std::lock_guard lock(text_mutex_);
+    if (text_.empty()) {
+        text_ = fmt::format("rank {} of {}{}{}: {}{}", rank_, nranks(), options_.name.empty() ? "" : " of ",
+                            options_.name, cause.rank == rank_ ? "" : fmt::format("rank {} failed first: ", cause.rank),
+                            cause.text);
+    }
+    return text_.c_str();
+}
+
+void Communicator::throw_if_unusable() {
+    if (domain().failed()) throw Error(code_seen_by(rank_, domain().cause()), error_text());
+    if (finalized_.load(std::memory_order_relaxed)) {
+        throw make_error(Code::InvalidUsage, "rank {}: the communicator was finalized and takes no more operations",
+                         rank_);
+    }
+    if (!joined_) {
+        if (!meeting_->complete()) {
+            throw make_error(Code::InvalidUsage,
+                             "rank {}: init is still in progress (missing ranks: {}); poll rondoCommGetAsyncError until it "
+                             "reports success",
+                             rank_, meeting_->missing());
+        }
+        joined_ = true;
+    }
+}
+
+void Communicator::begin(const Operation& operation) {
+    if (domain().failed() || !joined_) throw_if_unusable();
+    if (operation.point_to_point()) {
+        begin_transfers(operation.transfers);
+    } else {
+        begin_call(operation.call);
+    }
+    running_ = true;
+    if (current_->bound.uses_peers()) {
+        domain().enter(rank_);
+        if (domain().failed()) {
+            end();
+            throw_if_unusable();
+        }
+    }
+    execution_.start(current_->bound, launch_);
+}
+
+void Communicator::begin_call(const Call& call) {
+    current_ = &plans_.find(call);
+    if (scratch_.size() < current_->scratch_bytes()) scratch_.resize(current_->scratch_bytes());
+    const PackedCall packed = pack(call);
+    const std::uint64_t sequence = ++sequence_;
+    const std::uint64_t signature = signature_of(sequence, packed, current_->hash);
+    const std::size_t element_bytes = size_of(call.type);
+    launch_ = {.sequence = sequence,
+               .signature = signature,
+               .count = call.count,
+               .element_bytes = element_bytes,
+               .cut = current_->cut_for(element_bytes),
+               .kernel = kernels_[static_cast<std::size_t>(call.type)][static_cast<std::size_t>(call.op)],
+               .divisor = call.op == ReduceOp::Avg ? static_cast<std::uint32_t>(nranks()) : 1,
+               .stream = total_bytes(call, nranks()) * nranks() >= kStreamBytes,
+               .input = static_cast<const std::byte*>(call.input),
+               .output = static_cast<std::byte*>(call.output),
+               .scratch = scratch_.data()};
+    watch_.begin(sequence, signature, packed);
+    domain().records(rank_).publish({.sequence = sequence,
+                                     .signature = signature,
+                                     .input = call.input,
+                                     .output = call.output,
+                                     .call = packed});
+}
+
+void Communicator::begin_transfers(const std::vector<Transfer>& transfers) {
+    current_ = &plans_.find(transfers);
+    send_blocks_.clear();
+    receive_blocks_.clear();
+    for (const Transfer& transfer : transfers) {
+        const host::BlockExtent block{transfer.data, transfer.bytes, transfer_signature(transfer.bytes)};
+        send_blocks_.push_back(transfer.send ? block : host::BlockExtent{});
+        receive_blocks_.push_back(transfer.send ? host::BlockExtent{} : block);
+    }
+    launch_ = {.sequence = sequence_,
+               .element_bytes = 1,
+               .cut = current_->cut_for(1),
+               .kernel = kernels_[static_cast<std::size_t>(DataType::Uint8)][static_cast<std::size_t>(ReduceOp::Sum)],
+               .input_blocks = send_blocks_,
+               .output_blocks = receive_blocks_};
+    watch_.begin(0, 0, {});
+}
+
+bool Communicator::poll() {
+    const bool any = execution_.progress();
+    if (execution_.state() == host::State::Running) return any;
+    if (execution_.state() == host::State::Mismatch) watch_.report_mismatch(execution_.mismatched_peer());
+    end();
+    return true;
+}
+
+void Communicator::end() noexcept {
+    if (current_->bound.uses_peers()) domain().leave(rank_);
+    running_ = false;
+}
+
+void Communicator::abandon() noexcept {
+    if (running_) end();
+}
+
+Code Communicator::result() noexcept {
+    return domain().failed() ? code_seen_by(rank_, domain().cause()) : Code::Success;
+}
+
+std::uint64_t Communicator::take_ticket() {
+    const std::lock_guard lock(turn_mutex_);
+    pending_.fetch_add(1, std::memory_order_relaxed);
+    return tickets_++;
+}
+
+void Communicator::await_turn(std::uint64_t ticket) {
+    std::unique_lock lock(turn_mutex_);
+    turn_changed_.wait(lock, [&] { return turns_ == ticket; });
+}
+
+void Communicator::turn_done() {
+    {
+        const std::lock_guard lock(turn_mutex_);
+        ++turns_;
+        pending_.fetch_sub(1, std::memory_order_release);
+    }
+    turn_changed_.notify_all();
+}
+
+void Communicator::drain() {
+    if (pending_.load(std::memory_order_acquire) == 0) return;
+    std::unique_lock lock(turn_mutex_);
+    turn_changed_.wait(lock, [&] { return turns_ == tickets_; });
+}
+
+void Communicator::finalize() {
+    drain();
+    finalized_.store(true, std::memory_order_relaxed);
+}
+
+void Communicator::abort() {
+    domain().fail({.code = Code::Aborted, .rank = rank_, .text = fmt::format("rank {} aborted the communicator", rank_)});
+    const Deadline deadline = Deadline::after(kAbortSeconds);
+    for (Rank peer = 0; peer < nranks(); ++peer) {
+        while (peer != rank_ && domain().inside(peer) && !deadline.expired()) std::this_thread::yield();
+    }
+}
+
+const std::string& Communicator::last_plan() const noexcept {
+    static const std::string none;
+    return current_ == nullptr ? none : current_->id;
+}
+
+plan::PlannedTraffic Communicator::planned_traffic() const {
+    const auto n = static_cast<std::size_t>(nranks());
+    if (current_ == nullptr) {
+        return {std::vector<std::uint64_t>(n), std::vector<std::uint64_t>(n), std::vector<std::uint64_t>(n)};
+    }
+    std::vector<std::int64_t> inputs;
+    std::vector<std::int64_t> outputs;
+    for (const host::BlockExtent& block : launch_.input_blocks) inputs.push_back(block.extent);
+    for (const host::BlockExtent& block : launch_.output_blocks) outputs.push_back(block.extent);
+    return plan::traffic_of(current_->bound.plan(), {.count = launch_.count,
+                                                     .element_bytes = static_cast<std::int64_t>(launch_.element_bytes),
+                                                     .cut = launch_.cut,
+                                                     .input_extents = inputs,
+                                                     .output_extents = outputs});
+}
+
+Communicator::Presence::Presence(Communicator& comm) : comm_(comm) {
+    Runtime::get().check_fork(comm.token_);
+    if (comm.busy_.exchange(true, std::memory_order_acquire)) {
+        throw make_error(Code::InvalidUsage,
+                         "rank {}: another thread is inside this communicator; use one thread at a time, or a "
+                         "communicator for each thread",
+                         comm.rank_);
+    }
+}
+
+}  // namespace rondo::comm

@@ -1,0 +1,140 @@
+#pragma once
+// One rank's communicator: its life from init to destroy, and the operations it runs.
+//
+// An operation is driven by whoever waits for it: begin(), poll() until it is over, and a Waiter in between (drive.hpp).
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/deadline.hpp"
+#include "base/runtime.hpp"
+#include "bootstrap/rendezvous.hpp"
+#include "comm/call.hpp"
+#include "comm/options.hpp"
+#include "comm/plan_cache.hpp"
+#include "comm/team.hpp"
+#include "comm/watch.hpp"
+#include "host/execution.hpp"
+#include "plan/traffic.hpp"
+
+namespace rondo::comm {
+
+class Communicator {
+public:
+    /// Joins; does not wait for the others. Errors: those of Rendezvous::join.
+    Communicator(const bootstrap::UniqueId& id, Rank nranks, Rank rank, Options options);
+    Communicator(const Communicator&) = delete;
+    Communicator& operator=(const Communicator&) = delete;
+    ~Communicator();
+
+    [[nodiscard]] Rank rank() const noexcept { return rank_; }
+    [[nodiscard]] Rank nranks() const noexcept { return team_->nranks(); }
+    [[nodiscard]] bool blocking() const noexcept { return options_.blocking; }
+
+    /// Waits until every rank has joined. Errors: Timeout, or the first cause of a failure.
+    void wait_until_joined();
+    /// InProgress while ranks are missing, Success when all is well, else the first cause as this rank sees it.
+    Code state();
+    /// The first cause with this rank's name before it; "" while there is none.
+    [[nodiscard]] const char* error_text();
+
+    // Operations. One at a time.
+
+    /// Starts an operation. Errors (thrown): the first cause of an earlier failure, or what finding a plan throws.
+    void begin(const Operation& operation);
+    /// Makes progress; true if any was made.
+    bool poll();
+    [[nodiscard]] bool running() const noexcept { return running_; }
+    /// Fails the communicator for all ranks: this one cannot take part in the operation that `error` kept it from.
+    void fail(const Error& error) { domain().fail({.code = error.code(), .rank = rank_, .text = error.what()}); }
+    /// Ends an operation that cannot go on, after the communicator has failed.
+    void abandon() noexcept;
+    /// Success, or the first cause as this rank sees it.
+    [[nodiscard]] Code result() noexcept;
+
+    [[nodiscard]] transport::Doorbell& bell() noexcept { return domain().bell(rank_); }
+    [[nodiscard]] transport::Watch& watch() noexcept { return watch_; }
+    [[nodiscard]] const transport::WaitPolicy& wait_policy() const noexcept { return team_->wait_policy(); }
+
+    // Order of operations on streams: each takes a ticket when it is called and runs when its ticket is up.
+
+    std::uint64_t take_ticket();
+    void await_turn(std::uint64_t ticket);
+    void turn_done();
+    /// Waits until no stream operation is pending. One load when none is.
+    void drain();
+
+    // Life.
+
+    /// Flushes; the communicator takes no more operations.
+    void finalize();
+    /// Fails the communicator from any thread, and waits (at most 2 s) until no peer touches this rank's buffers.
+    void abort();
+
+    // What the last operation did.
+
+    [[nodiscard]] const std::string& last_plan() const noexcept;
+    [[nodiscard]] const host::Traffic& traffic() const noexcept { return traffic_; }
+    [[nodiscard]] plan::PlannedTraffic planned_traffic() const;
+
+    /// Held by the one thread that is inside the communicator.
+    class Presence {
+    public:
+        /// Errors: InvalidUsage if another thread is inside, or in a process that was forked from the communicator's.
+        explicit Presence(Communicator& comm);
+        Presence(const Presence&) = delete;
+        Presence& operator=(const Presence&) = delete;
+        ~Presence() { comm_.busy_.store(false, std::memory_order_release); }
+
+    private:
+        Communicator& comm_;
+    };
+
+private:
+    [[nodiscard]] transport::memory::Domain& domain() const noexcept { return team_->domain(); }
+    void throw_if_unusable();
+    void begin_call(const Call& call);
+    void begin_transfers(const std::vector<Transfer>& transfers);
+    void end() noexcept;
+
+    const Options options_;
+    const Rank rank_;
+    std::shared_ptr<bootstrap::Meeting> meeting_;
+    std::shared_ptr<Team> team_;
+    const Deadline init_deadline_;
+    const ProcessToken token_;
+    bool joined_ = false;
+    std::atomic<bool> busy_{false};
+    std::atomic<bool> finalized_{false};
+
+    PlanCache plans_;
+    host::Traffic traffic_;
+    host::Execution execution_;
+    CallWatch watch_;
+    std::array<std::array<reduce::Kernel, kAllReduceOps.size()>, 16> kernels_{};
+    std::vector<std::byte> scratch_;
+    std::vector<host::BlockExtent> send_blocks_;
+    std::vector<host::BlockExtent> receive_blocks_;
+    host::Launch launch_{};
+    std::uint64_t sequence_ = 0;
+    const CachedPlan* current_ = nullptr;
+    bool running_ = false;
+
+    std::mutex turn_mutex_;
+    std::condition_variable turn_changed_;
+    std::uint64_t tickets_ = 0;
+    std::uint64_t turns_ = 0;
+    std::atomic<std::uint64_t> pending_{0};
+
+    std::mutex text_mutex_;
+    std::string text_;
+};
+
+}  // namespace rondo::comm

@@ -1,0 +1,111 @@
+#include "comm/drive.hpp"
+
+#include <chrono>
+
+#include "base/error.hpp"
+
+namespace rondo::comm {
+
+namespace {
+
+/// A job under way.
+class Driver {
+public:
+    explicit Driver(Job& job) : job_(&job) {}
+
+    /// Starts, continues or finishes operations as far as they go. True if anything happened.
+    bool step() {
+        if (!job_->comm->running()) return start_next();
+        const bool any = job_->comm->poll();
+        if (!job_->comm->running()) note(job_->comm->result());
+        return any;
+    }
+
+    [[nodiscard]] bool done() const noexcept { return done_; }
+    [[nodiscard]] Code result() const noexcept { return result_; }
+    [[nodiscard]] Communicator& comm() const noexcept { return *job_->comm; }
+
+    void give_up(Code code) noexcept {
+        job_->comm->abandon();
+        note(code);
+    }
+
+private:
+    bool start_next() {
+        if (next_ == job_->operations.size()) {
+            done_ = true;
+            return true;
+        }
+        try {
+            job_->comm->begin(job_->operations[next_++]);
+        } catch (const Error& error) {
+            // A plan that cannot be found fails this rank alone; its peers must not wait for it.
+            job_->comm->fail(error);
+            note(job_->comm->result());
+        }
+        return true;
+    }
+
+    void note(Code code) noexcept {
+        if (code == Code::Success) return;
+        result_ = code;
+        done_ = true;
+    }
+
+    Job* job_;
+    std::size_t next_ = 0;
+    bool done_ = false;
+    Code result_ = Code::Success;
+};
+
+}  // namespace
+
+Code run(Communicator& comm, const Operation& operation) {
+    comm.begin(operation);
+    comm.poll();
+    if (!comm.running()) return comm.result();
+    transport::Waiter waiter(comm.wait_policy(), comm.bell(), comm.watch());
+    while (comm.running()) {
+        if (comm.poll()) {
+            waiter.restart();
+        } else if (const Code code = waiter.pause(); code != Code::Success) {
+            comm.abandon();
+            return code;
+        }
+    }
+    return comm.result();
+}
+
+Code run(std::span<Job> jobs) {
+    if (jobs.empty()) return Code::Success;
+    std::vector<Driver> drivers(jobs.begin(), jobs.end());
+    // One thread can sleep on one bell only. With several communicators it looks at the others every so often.
+    transport::WaitPolicy policy = jobs.front().comm->wait_policy();
+    if (jobs.size() > 1) policy.tick = std::chrono::milliseconds(1);
+    Code first = Code::Success;
+    while (true) {
+        Driver* blocked = nullptr;
+        for (Driver& driver : drivers) {
+            if (!driver.done()) blocked = &driver;
+        }
+        if (blocked == nullptr) break;
+        transport::Waiter waiter(policy, blocked->comm().bell(), blocked->comm().watch());
+        while (!blocked->done()) {
+            bool any = false;
+            for (Driver& driver : drivers) {
+                while (!driver.done() && driver.step()) any = true;
+            }
+            if (any) {
+                waiter.restart();
+            } else if (const Code code = waiter.pause(); code != Code::Success) {
+                blocked->give_up(code);
+            }
+        }
+    }
+    for (const Driver& driver : drivers) {
+        if (first == Code::Success) first = driver.result();
+    }
+    return first;
+}
+
+}  // namespace rondo::comm

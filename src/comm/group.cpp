@@ -1,0 +1,106 @@
+#include "comm/group.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace rondo::comm {
+
+namespace {
+
+/// Throws the failure that `code` stands for, with the communicator's text.
+void throw_if_failed(Communicator& comm, Code code) {
+    if (code != Code::Success) throw Error(code, comm.error_text());
+}
+
+/// Queues jobs on a stream. Each communicator's turn is taken now, in the order of calls.
+void enqueue(Stream& stream, std::vector<Job> jobs) {
+    std::vector<std::uint64_t> tickets;
+    for (const Job& job : jobs) tickets.push_back(job.comm->take_ticket());
+    stream.enqueue([jobs = std::move(jobs), tickets = std::move(tickets)]() mutable {
+        for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].comm->await_turn(tickets[i]);
+        const Code code = run(jobs);
+        for (const Job& job : jobs) job.comm->turn_done();
+        return code;
+    });
+}
+
+}  // namespace
+
+Group& Group::current() {
+    thread_local Group group;
+    return group;
+}
+
+void Group::add(Communicator& comm, Operation operation, Stream* stream) {
+    Job& job = job_for(comm, stream);
+    if (operation.point_to_point()) {
+        // All transfers of a communicator run as one operation, before its collectives.
+        if (job.operations.empty() || !job.operations.front().point_to_point()) {
+            job.operations.insert(job.operations.begin(), std::move(operation));
+        } else {
+            std::vector<Transfer>& transfers = job.operations.front().transfers;
+            transfers.insert(transfers.end(), operation.transfers.begin(), operation.transfers.end());
+        }
+        return;
+    }
+    job.operations.push_back(std::move(operation));
+}
+
+Job& Group::job_for(Communicator& comm, Stream* stream) {
+    auto batch = std::ranges::find(batches_, stream, &Batch::stream);
+    if (batch == batches_.end()) batch = batches_.insert(batch, Batch{stream, {}});
+    auto job = std::ranges::find(batch->jobs, &comm, &Job::comm);
+    if (job == batch->jobs.end()) job = batch->jobs.insert(job, Job{&comm, {}});
+    return *job;
+}
+
+void Group::note_failure(const Error& error) {
+    if (failure_.code == Code::Success) failure_ = {error.code(), error.what()};
+}
+
+void Group::end() {
+    if (depth_ == 0) throw Error(Code::InvalidUsage, "rondoGroupEnd without rondoGroupStart in this thread");
+    if (--depth_ > 0) return;
+    const Failure failure = std::exchange(failure_, {});
+    const std::vector<Communicator*> inits = std::exchange(inits_, {});
+    std::vector<Batch> batches = std::exchange(batches_, {});
+    if (failure.code != Code::Success) throw Error(failure.code, "a call in this group failed: " + failure.text);
+    for (Communicator* comm : inits) comm->wait_until_joined();
+    // Streams first: what runs on this thread may wait for what runs there.
+    std::ranges::stable_partition(batches, [](const Batch& batch) { return batch.stream != nullptr; });
+    for (Batch& batch : batches) launch(batch);
+}
+
+void Group::launch(Batch& batch) {
+    if (batch.stream != nullptr) {
+        enqueue(*batch.stream, std::move(batch.jobs));
+        return;
+    }
+    std::vector<std::unique_ptr<Communicator::Presence>> present;
+    for (const Job& job : batch.jobs) {
+        present.push_back(std::make_unique<Communicator::Presence>(*job.comm));
+        job.comm->drain();
+    }
+    const Code code = run(batch.jobs);
+    if (code == Code::Success) return;
+    for (const Job& job : batch.jobs) throw_if_failed(*job.comm, job.comm->result());
+}
+
+void submit(Communicator& comm, Operation operation, Stream* stream) {
+    if (Group::current().open()) {
+        Group::current().add(comm, std::move(operation), stream);
+    } else if (stream != nullptr) {
+        std::vector<Job> jobs(1);
+        jobs[0].comm = &comm;
+        jobs[0].operations.push_back(std::move(operation));
+        enqueue(*stream, std::move(jobs));
+    } else {
+        const Communicator::Presence present(comm);
+        comm.drain();
+        throw_if_failed(comm, run(comm, operation));
+    }
+}
+
+}  // namespace rondo::comm

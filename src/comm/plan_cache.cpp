@@ -1,0 +1,92 @@
+#include "comm/plan_cache.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "comm/selection.hpp"
+
+namespace rondo::comm {
+
+namespace {
+
+// Parts start on a cache line where the chunk allows it: no two ranks write to the same line.
+constexpr std::int64_t kAlignBytes = 64;
+// More group patterns than this are not worth remembering: the cache starts anew.
+constexpr std::size_t kMostGroups = 1024;
+
+/// The hash of what the plans of all ranks have in common. A plan differs from rank to rank; what built it does not.
+std::uint64_t shared_hash(const plan::Plan& plan, std::int64_t chunk_bytes) {
+    plan::Plan common{.collective = plan.collective,
+                      .algorithm = plan.algorithm,
+                      .nranks = plan.nranks,
+                      .root = plan.root,
+                      .parts = plan.parts,
+                      .message_parts = plan.message_parts,
+                      .scratch_blocks = plan.scratch_blocks,
+                      .protocol = plan.protocol};
+    common.channels.resize(plan.channels.size());
+    return plan::hash_of(common) ^ static_cast<std::uint64_t>(chunk_bytes) * 0x9e3779b97f4a7c15U;
+}
+
+}  // namespace
+
+CachedPlan::CachedPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::memory::Domain& domain)
+    : bound(std::move(plan), chunk_bytes, domain), hash(shared_hash(bound.plan(), chunk_bytes)) {
+    const plan::Plan& made = bound.plan();
+    id = fmt::format("{}/{}/n{}/c{}/chunk{}/{:016x}", plan::name_of(made.collective), plan::name_of(made.algorithm),
+                     made.nranks, made.channels.size(), chunk_bytes, hash);
+}
+
+plan::Cut CachedPlan::cut_for(std::size_t element_bytes) const noexcept {
+    const auto bytes = static_cast<std::int64_t>(element_bytes);
+    const std::int64_t chunk = bound.chunk_bytes() / bytes;
+    const std::int64_t align = std::max<std::int64_t>(kAlignBytes / bytes, 1);
+    return {.chunk = chunk,
+            .parts = bound.plan().parts,
+            .channels = static_cast<std::int32_t>(bound.plan().channels.size()),
+            .align = static_cast<std::int32_t>(chunk % align == 0 ? align : 1)};
+}
+
+std::size_t CachedPlan::scratch_bytes() const noexcept {
+    const plan::Plan& made = bound.plan();
+    return static_cast<std::size_t>(made.scratch_blocks * bound.chunk_bytes() * made.parts) * made.channels.size();
+}
+
+const CachedPlan& PlanCache::lookup(const Call& call, std::int64_t bytes) {
+    const plan::Facts facts{.nranks = team_.nranks(), .root = call.root};
+    const plan::Shape& shape = choose_shape(call.collective, bytes, facts, options_.filter);
+    std::unique_ptr<CachedPlan>& cached = plans_[{call.collective, shape.algorithm, call.root}];
+    if (!cached) {
+        if (options_.verification == VerifyPlans::On ||
+            (options_.verification == VerifyPlans::Auto && team_.nranks() <= kAutoVerifyRanks)) {
+            team_.verify(shape, facts);
+        }
+        plan::Plan plan = shaped(shape.build(facts, rank_));
+        const std::int64_t chunk = chunk_bytes_for(plan, options_);
+        cached = std::make_unique<CachedPlan>(std::move(plan), chunk, team_.domain());
+    }
+    return *cached;
+}
+
+const CachedPlan& PlanCache::find(const std::vector<Transfer>& transfers) {
+    group_key_.clear();
+    for (const Transfer& transfer : transfers) group_key_.push_back(transfer.send ? ~transfer.peer : transfer.peer);
+    if (const auto found = groups_.find(group_key_); found != groups_.end()) return *found->second;
+    if (groups_.size() >= kMostGroups) groups_.clear();
+
+    std::vector<plan::GroupOp> ops;
+    for (const Transfer& transfer : transfers) ops.push_back({.peer = transfer.peer, .send = transfer.send});
+    plan::Plan plan = shaped(plan::build_group(team_.nranks(), rank_, ops));
+    const std::int64_t chunk = chunk_bytes_for(plan, options_);
+    auto made = std::make_unique<CachedPlan>(std::move(plan), chunk, team_.domain());
+    return *groups_.emplace(group_key_, std::move(made)).first->second;
+}
+
+plan::Plan PlanCache::shaped(plan::Plan plan) const {
+    plan.protocol.fill(options_.protocol);
+    return plan;
+}
+
+}  // namespace rondo::comm

@@ -1,0 +1,22 @@
+#pragma once
+// Which shape serves a call, and with how long chunks. The order of preference is a table measured on host memory.
+
+#include <cstdint>
+
+#include "comm/call.hpp"
+#include "comm/options.hpp"
+#include "plan/shapes.hpp"
+
+namespace rondo::comm {
+
+/// The shape for a call of `bytes` bytes (total_bytes) on `facts`: the first of the order of preference that the
+/// filter allows and that serves; else any such shape of the catalogue.
+/// Errors: InvalidUsage naming the setting and the collective where none is left.
+const plan::Shape& choose_shape(plan::Collective collective, std::int64_t bytes, const plan::Facts& facts,
+                                const AlgorithmFilter& filter);
+
+/// Bytes of a part of a full tile: as large as a slot allows (or, with protocol LL, a line).
+/// Errors: InvalidUsage where a slot or line is too short for the plan's messages.
+std::int64_t chunk_bytes_for(const plan::Plan& plan, const Options& options);
+
+}  // namespace rondo::comm

@@ -1,0 +1,54 @@
+#include "comm/stream.hpp"
+
+#include <utility>
+
+namespace rondo::comm {
+
+Stream::Stream() : thread_([this] { work(); }) {}
+
+Stream::~Stream() {
+    {
+        const std::lock_guard lock(mutex_);
+        ending_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+}
+
+void Stream::enqueue(Task task) {
+    {
+        const std::lock_guard lock(mutex_);
+        tasks_.push_back(std::move(task));
+    }
+    changed_.notify_all();
+}
+
+Code Stream::synchronize() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return tasks_.empty() && !working_; });
+    return std::exchange(first_failure_, Code::Success);
+}
+
+Code Stream::query() {
+    const std::lock_guard lock(mutex_);
+    return !tasks_.empty() || working_ ? Code::InProgress : first_failure_;
+}
+
+void Stream::work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+        changed_.wait(lock, [this] { return !tasks_.empty() || ending_; });
+        if (tasks_.empty()) return;
+        const Task task = std::move(tasks_.front());
+        tasks_.pop_front();
+        working_ = true;
+        lock.unlock();
+        const Code code = task();
+        lock.lock();
+        working_ = false;
+        if (first_failure_ == Code::Success) first_failure_ = code;
+        changed_.notify_all();
+    }
+}
+
+}  // namespace rondo::comm

@@ -1,0 +1,42 @@
+#pragma once
+// A host stream: a thread that runs tasks in the order in which they were queued.
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "base/error.hpp"
+
+namespace rondo::comm {
+
+class Stream {
+public:
+    using Task = std::function<Code()>;
+
+    Stream();
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+    /// Waits for what is queued.
+    ~Stream();
+
+    void enqueue(Task task);
+    /// Waits for what is queued. Returns the first failure since the last call, and forgets it.
+    Code synchronize();
+    /// InProgress while anything is queued or runs, else the first failure so far.
+    Code query();
+
+private:
+    void work();
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<Task> tasks_;
+    bool working_ = false;
+    bool ending_ = false;
+    Code first_failure_ = Code::Success;
+    std::thread thread_;
+};
+
+}  // namespace rondo::comm

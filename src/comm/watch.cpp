@@ -1,0 +1,121 @@
+#include "comm/watch.hpp"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "base/deadline.hpp"
+#include "base/runtime.hpp"
+#include "bootstrap/rendezvous.hpp"
+
+namespace rondo::comm {
+
+using transport::memory::Cause;
+
+Code code_seen_by(Rank rank, const Cause& cause) noexcept {
+    return cause.code == Code::Aborted && cause.rank != rank ? Code::RemoteError : cause.code;
+}
+
+Code CallWatch::examine(std::chrono::nanoseconds waited) noexcept {
+    try {
+        if (domain_.failed()) return code_seen_by(rank_, domain_.cause());
+        const auto now = transport::Clock::now();
+        if (started_ == transport::Clock::time_point{}) started_ = now - waited;
+        return check();
+    } catch (...) {
+        return Code::InternalError;  // no memory for a text: give up the wait rather than hang
+    }
+}
+
+Code CallWatch::check() {
+    if (mismatch_found() || departure_found()) return code_seen_by(rank_, domain_.cause());
+    const double seconds = std::chrono::duration<double>(transport::Clock::now() - started_).count();
+    if (seconds >= options_.timeout) {
+        report_timeout(seconds);
+        return code_seen_by(rank_, domain_.cause());
+    }
+    if (!warned_ && options_.stall_warning > 0 && seconds >= options_.stall_warning) warn_stall(seconds);
+    return Code::Success;
+}
+
+/// A peer whose call with our sequence has another signature will never send what we wait for.
+bool CallWatch::mismatch_found() {
+    if (sequence_ == 0) return false;
+    for (Rank peer = 0; peer < domain_.nranks(); ++peer) {
+        const auto record = domain_.records(peer).find(sequence_);
+        if (!record || record->signature == signature_) continue;
+        report_mismatch(peer);
+        return true;
+    }
+    return false;
+}
+
+bool CallWatch::departure_found() {
+    for (const Rank peer : execution_.awaited()) {
+        if (!domain_.departed(peer)) continue;
+        if (sequence_ != 0 && domain_.records(peer).latest() >= sequence_) continue;  // it has done its part
+        fail(Code::RemoteError, fmt::format("{} waits for rank {}, which destroyed its communicator after call {}; every "
+                                            "rank must make the same calls before any destroys",
+                                            current(), peer, domain_.records(peer).latest()));
+        return true;
+    }
+    return false;
+}
+
+void CallWatch::report_mismatch(Rank peer) {
+    const auto record = domain_.records(peer).find(sequence_);
+    if (sequence_ == 0 || !record || record->signature == signature_) {
+        fail(Code::InvalidUsage,
+             fmt::format("{} on rank {} met another message from rank {} than it expects: sends and receives of a pair "
+                         "must agree in order and bytes, and not cross collective calls",
+                         current(), rank_, peer));
+        return;
+    }
+    const std::string fields = difference(call_, record->call);
+    fail(Code::InvalidUsage,
+         fmt::format("call {}: rank {} called {}, rank {} called {}; they differ in: {}{}", sequence_, rank_,
+                     describe(call_), peer, describe(record->call), fields,
+                     fields == "plan" ? " (RONDO_ALGO, RONDO_PROTO or sizes of buffers differ between ranks)" : ""));
+}
+
+void CallWatch::report_timeout(double seconds) {
+    fail(Code::Timeout, fmt::format("{} waited {} (limit {}, RONDO_TIMEOUT); {}", current(), seconds_text(seconds),
+                                    seconds_text(options_.timeout), progress_text()));
+}
+
+void CallWatch::warn_stall(double seconds) {
+    warned_ = true;
+    Runtime::get().logger().warn(rank_, "{} has waited {}; {}", current(), seconds_text(seconds), progress_text());
+}
+
+/// Who has made this call, who has not, and whom the blocked lanes wait for.
+std::string CallWatch::progress_text() const {
+    std::vector<Rank> arrived;
+    std::string missing;
+    for (Rank peer = 0; peer < domain_.nranks(); ++peer) {
+        const std::uint64_t latest = domain_.records(peer).latest();
+        if (latest >= sequence_) {
+            arrived.push_back(peer);
+            continue;
+        }
+        const auto record = domain_.records(peer).find(latest);
+        missing += fmt::format("{}{} (last call {}{}{})", missing.empty() ? "" : ", ", peer, latest,
+                               record && latest != 0 ? " " : "", record && latest != 0 ? describe(record->call) : "");
+    }
+    std::string text = fmt::format("waiting for rank(s) {}", bootstrap::rank_list(execution_.awaited()));
+    if (sequence_ != 0) {
+        text += fmt::format("; arrived: {}; missing: {}", bootstrap::rank_list(arrived),
+                            missing.empty() ? "none" : missing);
+    }
+    return text + fmt::format("; all ranks are threads of host {} pid {}", Runtime::get().host(), ::getpid());
+}
+
+std::string CallWatch::current() const {
+    return sequence_ == 0 ? "send/recv" : fmt::format("call {} {}", sequence_, describe(call_));
+}
+
+Code CallWatch::fail(Code code, const std::string& text) {
+    domain_.fail({.code = code, .rank = rank_, .text = text});
+    return code_seen_by(rank_, domain_.cause());
+}
+
+}  // namespace rondo::comm
