@@ -1,0 +1,98 @@
+#include "plan/verify/cases.hpp"
+
+#include <set>
+
+#include "plan/verify/expression.hpp"
+#include "plan/verify/layout.hpp"
+
+namespace rondo::plan {
+
+namespace {
+
+/// Elements that `from` sends to `to`: none, one, some, or all of `most`, as a mix of the two ranks has it.
+std::int64_t unequal(std::int64_t most, Rank from, Rank to) {
+    const std::uint64_t random =
+        detail::mix(static_cast<std::uint64_t>(from) << 32U | static_cast<std::uint64_t>(to));
+    switch (random % 5) {
+        case 0: return 0;
+        case 1: return most;
+        case 2: return most == 0 ? 0 : 1;
+        default: return static_cast<std::int64_t>(random / 5 % static_cast<std::uint64_t>(most + 1));
+    }
+}
+
+std::vector<RankTables> unequal_tables(Rank nranks, std::int64_t most) {
+    std::vector<RankTables> tables(static_cast<std::size_t>(nranks));
+    for (Rank rank = 0; rank < nranks; ++rank) {
+        RankTables& mine = tables[static_cast<std::size_t>(rank)];
+        for (const bool in : {true, false}) {
+            ExtentTable& table = in ? mine.input : mine.output;
+            std::int64_t at = 0;
+            for (Rank peer = 0; peer < nranks; ++peer) {
+                const std::int64_t length = in ? unequal(most, rank, peer) : unequal(most, peer, rank);
+                table.length.push_back(length);
+                table.offset.push_back(at);
+                at += length + peer % 2;  // gaps, which nobody may touch
+            }
+        }
+    }
+    return tables;
+}
+
+}  // namespace
+
+std::vector<Plan> build_all(const Shape& shape, const Facts& facts) {
+    std::vector<Plan> plans;
+    plans.reserve(static_cast<std::size_t>(facts.nranks));
+    for (Rank rank = 0; rank < facts.nranks; ++rank) plans.push_back(shape.build(facts, rank));
+    return plans;
+}
+
+Launch make_launch(std::span<const Plan> plans, const LaunchSize& size) {
+    const Plan& plan = plans[0];
+    Launch launch;
+    launch.chunk = size.chunk;
+    launch.align = size.align;
+    launch.in_place = size.in_place;
+    launch.count = static_cast<std::int64_t>(plan.channels.size()) * plan.parts * size.chunk * size.tiles + size.tail;
+    // A barrier moves no data of the user's; one element stands for its signals.
+    if (plan.collective == Collective::Barrier) launch.count = 1;
+    if (detail::has_tables(plan.collective)) launch.tables = unequal_tables(plan.nranks, launch.count);
+    return launch;
+}
+
+bool has_in_place(Collective collective) noexcept {
+    switch (collective) {
+        case Collective::AllReduce:
+        case Collective::Reduce:
+        case Collective::Broadcast:
+        case Collective::AllGather:
+        case Collective::ReduceScatter: return true;
+        case Collective::AllToAll:
+        case Collective::AllToAllV:
+        case Collective::SendRecv:
+        case Collective::Barrier: return false;
+    }
+    return false;
+}
+
+std::vector<Launch> standard_launches(std::span<const Plan> plans, std::int32_t slots) {
+    const Plan& plan = plans[0];
+    if (plan.collective == Collective::Barrier) return {make_launch(plans, {})};
+    std::vector<Launch> launches;
+    const std::set<std::int64_t> tile_counts{0, 1, 2, slots, slots + 1, 2 * slots + 1};
+    for (const std::int64_t tiles : tile_counts) {
+        // Tails: one element, which leaves all parts but one empty, and one that fills all but the last part.
+        for (const std::int64_t tail : {std::int64_t{0}, std::int64_t{1}, std::int64_t{3} * plan.parts - 1}) {
+            if (tail != 0 && tiles > 2 && tiles != 2 * slots + 1) continue;
+            for (const bool in_place : {false, true}) {
+                if (in_place && !has_in_place(plan.collective)) continue;
+                launches.push_back(
+                    make_launch(plans, {.tiles = tiles, .tail = tail, .chunk = 3, .in_place = in_place}));
+            }
+        }
+    }
+    return launches;
+}
+
+}  // namespace rondo::plan

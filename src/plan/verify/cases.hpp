@@ -1,0 +1,35 @@
+#pragma once
+// Plans of all ranks with launches that exercise them: whole tiles, tails, and tables with unequal and empty blocks.
+// For tests, sweeps and `rondo-plan verify`.
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/shapes.hpp"
+#include "plan/verify/verify.hpp"
+
+namespace rondo::plan {
+
+/// The plans of all ranks.
+std::vector<Plan> build_all(const Shape& shape, const Facts& facts);
+
+/// How large a launch is.
+struct LaunchSize {
+    std::int64_t tiles = 1;  ///< whole tiles of every channel
+    std::int64_t tail = 0;   ///< elements beyond them
+    std::int64_t chunk = 2;
+    std::int32_t align = 1;
+    bool in_place = false;
+};
+
+/// A launch of that size. all_to_all_v gets tables whose blocks go from nothing to that size. Not for send_recv.
+Launch make_launch(std::span<const Plan> plans, const LaunchSize& size);
+
+/// The launches with which a plan must be verified before it may run: tile counts 0, 1, 2, S, S+1 and 2S+1, each with
+/// and without a tail, out of place and (where the collective has it) in place.
+std::vector<Launch> standard_launches(std::span<const Plan> plans, std::int32_t slots);
+
+/// True where the collective has an in-place rule.
+bool has_in_place(Collective collective) noexcept;
+
+}  // namespace rondo::plan
