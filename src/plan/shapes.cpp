@@ -16,14 +16,19 @@ constexpr Needs kPeers{.peer_memory = true};
 
 constexpr std::array kShapes{
     Shape{AllReduce, Algorithm::Ring, {}, always, build_ring_all_reduce, cost_ring_all_reduce},
+    Shape{AllReduce, Algorithm::Tree, {}, always, build_tree_all_reduce, cost_tree_all_reduce},
+    Shape{AllReduce, Algorithm::HalvingDoubling, {}, always, build_halving_doubling_all_reduce,
+          cost_halving_doubling_all_reduce},
     Shape{AllReduce, Algorithm::OneShot, {}, always, build_one_shot_all_reduce, cost_one_shot_all_reduce},
     Shape{AllReduce, Algorithm::TwoShot, {}, always, build_two_shot_all_reduce, cost_two_shot_all_reduce},
     Shape{AllReduce, Algorithm::Direct, kPeers, always, build_direct_all_reduce, cost_direct_all_reduce},
 
     Shape{Reduce, Algorithm::Ring, {}, always, build_ring_reduce, cost_ring_rooted},
+    Shape{Reduce, Algorithm::Tree, {}, always, build_tree_reduce, cost_tree_rooted},
     Shape{Reduce, Algorithm::Direct, kPeers, always, build_direct_reduce, cost_direct_reduce},
 
     Shape{Broadcast, Algorithm::Ring, {}, always, build_ring_broadcast, cost_ring_rooted},
+    Shape{Broadcast, Algorithm::Tree, {}, always, build_tree_broadcast, cost_tree_rooted},
     Shape{Broadcast, Algorithm::Direct, kPeers, always, build_direct_broadcast, cost_direct_broadcast},
 
     Shape{AllGather, Algorithm::Ring, {}, always, build_ring_all_gather, cost_ring_all_gather},
@@ -34,6 +39,7 @@ constexpr std::array kShapes{
           cost_direct_reduce_scatter},
 
     Shape{AllToAll, Algorithm::Pairwise, {}, always, build_pairwise_all_to_all, cost_pairwise},
+    Shape{AllToAll, Algorithm::Bruck, {}, always, build_bruck_all_to_all, cost_bruck_all_to_all},
     Shape{AllToAll, Algorithm::Direct, kPeers, always, build_direct_all_to_all, cost_direct_exchange},
 
     Shape{AllToAllV, Algorithm::Pairwise, {}, always, build_pairwise_all_to_all_v, cost_pairwise},

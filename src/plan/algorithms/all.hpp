@@ -35,6 +35,18 @@ Plan build_two_shot_all_reduce(const Facts& facts, Rank rank);
 Cost cost_one_shot_all_reduce(const Facts& facts, double bytes);
 Cost cost_two_shot_all_reduce(const Facts& facts, double bytes);
 
+Plan build_tree_all_reduce(const Facts& facts, Rank rank);
+Plan build_tree_broadcast(const Facts& facts, Rank rank);
+Plan build_tree_reduce(const Facts& facts, Rank rank);
+Cost cost_tree_all_reduce(const Facts& facts, double bytes);
+Cost cost_tree_rooted(const Facts& facts, double bytes);
+
+Plan build_halving_doubling_all_reduce(const Facts& facts, Rank rank);
+Cost cost_halving_doubling_all_reduce(const Facts& facts, double bytes);
+
+Plan build_bruck_all_to_all(const Facts& facts, Rank rank);
+Cost cost_bruck_all_to_all(const Facts& facts, double bytes);
+
 Plan build_pairwise_all_to_all(const Facts& facts, Rank rank);
 Plan build_pairwise_all_to_all_v(const Facts& facts, Rank rank);
 Cost cost_pairwise(const Facts& facts, double bytes);
