@@ -1,0 +1,230 @@
+#include "driver/worker.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "driver/machine.hpp"
+#include "driver/stats.hpp"
+
+namespace rondo::perf {
+
+namespace {
+
+/// Iterations of the pass for percentiles, where blocks hold several iterations.
+constexpr int kMaxSamples = 10000;
+/// Values of `iteration` that one checked round may use.
+constexpr std::uint64_t kRoundStride = 1U << 20;
+
+}  // namespace
+
+std::string algorithm_in(const std::string& plan) {
+    const std::size_t begin = plan.find('/');
+    if (begin == std::string::npos) return "";
+    return plan.substr(begin + 1, plan.find('/', begin + 1) - begin - 1);
+}
+
+Worker::Worker(Team& team, int thread, const std::vector<Case>& schedule, RowSink& sink, Outcome& outcome)
+    : team_(team),
+      thread_(thread),
+      schedule_(schedule),
+      sink_(sink),
+      outcome_(outcome),
+      operation_(team, thread, schedule),
+      checker_(team, thread, operation_) {}
+
+void Worker::run(Team& team, int thread, const std::vector<Case>& schedule, RowSink& sink, Outcome& outcome) noexcept {
+    try {
+        Worker(team, thread, schedule, sink, outcome).run_all();
+    } catch (const Stopped&) {  // a failure, this thread's or another's, is already recorded
+    } catch (const std::exception& error) {
+        team.fail(thread * team.options().ranks_per_thread, "driver", error.what());
+    }
+}
+
+void Worker::run_all() {
+    for (int cycle = 0; team_.options().cycles == 0 || cycle < team_.options().cycles; ++cycle) run_cycle();
+}
+
+void Worker::run_cycle() {
+    const Collective& collective = team_.collective();
+    for (std::size_t index = 0; index < schedule_.size(); ++index) {
+        const Case& what = schedule_[index];
+        if (thread_ == 0) sink_.start(index, schedule_.size(), what);
+        Row row;
+        row.what = what;
+        row.out_of_place = measure(what, false);
+        if (thread_ == 0) finish_row(row);
+        if (collective.in_place) row.in_place = measure(what, true);
+        if (thread_ != 0) continue;
+        for (const auto& mode : {row.out_of_place, row.in_place}) {
+            if (!mode) continue;
+            outcome_.wrong += mode->wrong.value_or(0);
+            outcome_.bus_bw_sum += mode->bus_bw;
+            ++outcome_.bus_bw_count;
+        }
+        row.timestamp = now_text();
+        sink_.finish(row, team_.take_notes());
+    }
+}
+
+void Worker::finish_row(Row& row) {
+    const Collective& collective = team_.collective();
+    const Layout& layout = operation_.layout();
+    row.size = std::max(layout.send_count, layout.recv_count) * operation_.element_size();
+    row.count = layout.param_count;
+    row.type = collective.moves_data ? info_of(row.what.type).name : "none";
+    row.redop = collective.reduces ? info_of(row.what.op).name : "none";
+    row.root = collective.rooted ? row.what.root : -1;
+    std::array<char, 512> plan{};
+    const rondoResult_t result = rondoCommGetLastPlan(team_.comm(0), plan.data(), plan.size());
+    if (result != rondoSuccess) team_.fail_call(0, "rondoCommGetLastPlan", result);
+    row.plan = plan.data();
+    row.algorithm = algorithm_in(row.plan);
+    if (team_.options().checks == 0) return;
+    for (const std::vector<Edge>& edges : team_.edges) row.edges.insert(row.edges.end(), edges.begin(), edges.end());
+}
+
+ModeResult Worker::measure(const Case& what, bool in_place) {
+    operation_.prepare(what, in_place);
+    samples_.clear();
+    team_.meet();
+    if (thread_ == 0) team_.wrong = 0;
+    warm_up();
+    if (team_.options().back_to_back) {
+        time_back_to_back();
+    } else {
+        time_blocks();
+    }
+    if (operation_.blocking().iterations > 1) sample_blocks();
+    std::swap(team_.samples[static_cast<std::size_t>(thread_)], samples_);
+    team_.meet();
+    ModeResult result;
+    if (thread_ == 0) result = combine_threads();
+    if (team_.options().checks > 0) {
+        check();
+        result.wrong = team_.wrong.load();
+    }
+    team_.meet();
+    return result;
+}
+
+double Worker::elapsed(Clock::time_point from, Clock::time_point to) const noexcept {
+    const double nanoseconds = std::chrono::duration<double, std::nano>(to - from).count() - team_.clock_cost();
+    return std::max(nanoseconds, 0.0) / 1e3;
+}
+
+std::size_t Worker::slot_of(std::size_t iteration) const noexcept {
+    const std::size_t call = iteration * static_cast<std::size_t>(team_.options().aggregate);
+    return operation_.blocking().slot_per_call ? call : call % operation_.blocking().slots;
+}
+
+std::size_t Worker::calls_of(std::size_t iterations) const noexcept {
+    return iterations * static_cast<std::size_t>(team_.options().aggregate);
+}
+
+void Worker::write_inputs(std::size_t iterations) {
+    block_inputs_ = next_inputs_;
+    block_calls_ = calls_of(iterations);
+    next_inputs_ += block_calls_;
+    operation_.write_inputs(block_inputs_, block_calls_);
+}
+
+void Worker::warm_up() {
+    const auto block = static_cast<std::size_t>(operation_.blocking().iterations);
+    write_inputs(block);
+    team_.meet();
+    for (std::size_t i = 0; i < static_cast<std::size_t>(team_.options().warmup); ++i) {
+        operation_.launch(slot_of(i % block));
+    }
+}
+
+void Worker::time_blocks() {
+    const auto total = static_cast<std::size_t>(team_.options().iterations);
+    const auto block = static_cast<std::size_t>(operation_.blocking().iterations);
+    const double calls = static_cast<double>(calls_of(1));
+    double sum = 0;
+    for (std::size_t done = 0; done < total;) {
+        const std::size_t now = std::min(block, total - done);
+        write_inputs(now);  // once a call has returned, its buffers are this thread's alone
+        team_.meet();
+        const auto begin = Clock::now();
+        for (std::size_t i = 0; i < now; ++i) operation_.launch(slot_of(i));
+        const double time = elapsed(begin, Clock::now());
+        sum += time;
+        if (block == 1) samples_.push_back(time / calls);
+        done += now;
+    }
+    team_.times[static_cast<std::size_t>(thread_)] = sum / (static_cast<double>(total) * calls);
+}
+
+void Worker::time_back_to_back() {
+    const auto total = static_cast<std::size_t>(team_.options().iterations);
+    const auto block = static_cast<std::size_t>(operation_.blocking().iterations);
+    const double calls = static_cast<double>(calls_of(1));
+    write_inputs(block);
+    team_.meet();
+    const auto begin = Clock::now();
+    auto last = begin;
+    std::size_t in_block = 0;
+    for (std::size_t i = 0; i < total; ++i) {
+        operation_.launch(slot_of(in_block));
+        if (++in_block == block) in_block = 0;
+        if (block > 1) continue;
+        const auto now = Clock::now();
+        samples_.push_back(elapsed(last, now) / calls);
+        last = now;
+    }
+    team_.times[static_cast<std::size_t>(thread_)] =
+        elapsed(begin, Clock::now()) / (static_cast<double>(total) * calls);
+}
+
+void Worker::sample_blocks() {
+    const auto total = static_cast<std::size_t>(std::min(team_.options().iterations, kMaxSamples));
+    const auto block = static_cast<std::size_t>(operation_.blocking().iterations);
+    const double calls = static_cast<double>(calls_of(1));
+    for (std::size_t done = 0; done < total;) {
+        const std::size_t now = std::min(block, total - done);
+        if (!team_.options().back_to_back) write_inputs(now);
+        team_.meet();
+        auto last = Clock::now();
+        for (std::size_t i = 0; i < now; ++i) {
+            operation_.launch(slot_of(i));
+            const auto stamp = Clock::now();
+            samples_.push_back(elapsed(last, stamp) / calls);
+            last = stamp;
+        }
+        done += now;
+    }
+}
+
+ModeResult Worker::combine_threads() const {
+    const Options& options = team_.options();
+    const Layout& layout = operation_.layout();
+    ModeResult result;
+    result.time = combine(team_.times, options.average);
+    const double bytes =
+        static_cast<double>(std::max(layout.send_count, layout.recv_count) * operation_.element_size());
+    result.alg_bw = bandwidth(bytes, result.time);
+    result.bus_bw = result.alg_bw * team_.collective().bus_factor(options.nranks());
+    result.samples = summarize(combine_samples(team_.samples, options.average));
+    return result;
+}
+
+void Worker::check() {
+    const Options& options = team_.options();
+    // The last timed block, under full speed. Without new inputs there is nothing to tell one run from another, and in
+    // place the inputs are gone after the first call on a slot.
+    if (team_.collective().moves_data && !options.back_to_back && operation_.blocking().slot_per_call) {
+        checker_.check_outputs(block_inputs_, block_calls_, false);
+    }
+    for (int round = 0; round < options.checks; ++round) {
+        const bool inject = options.inject_error && !injected_ && !operation_.in_place() && round + 1 == options.checks;
+        if (checker_.run_round(next_inputs_, inject)) injected_ = true;
+        next_inputs_ += kRoundStride;
+    }
+}
+
+}  // namespace rondo::perf
