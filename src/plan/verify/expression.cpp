@@ -37,6 +37,18 @@ ExprId Expressions::leaf(std::int32_t operation, Rank rank) {
     return intern(node, {});
 }
 
+ExprId Expressions::wide(ExprId operand) {
+    const Expr& inner = nodes_[operand];
+    if (!is_sum(inner)) return operand;  // inputs are exact as accumulators, the rest is refused where it is used
+    Expr node = inner;
+    node.kind = ExprKind::Wide;
+    node.hash = mix(4, inner.hash);
+    const std::size_t before = nodes_.size();
+    const ExprId id = intern(node, std::span(&operand, 1));
+    if (nodes_.size() != before) set_index_[id] = set_index_[operand];
+    return id;
+}
+
 Expressions::Made Expressions::pre(ExprId operand) {
     const Expr& inner = nodes_[operand];
     if (inner.kind != ExprKind::Leaf) {
@@ -49,9 +61,7 @@ Expressions::Made Expressions::pre(ExprId operand) {
 
 Expressions::Made Expressions::post(ExprId operand) {
     const Expr& inner = nodes_[operand];
-    if (inner.kind != ExprKind::Pre && !is_sum(inner)) {
-        return {kNothing, "applies the final factor to " + text(operand)};
-    }
+    if (!is_sum(inner)) return {kNothing, "applies the final factor to " + text(operand)};
     Expr node{.kind = ExprKind::Post,
               .operation = inner.operation,
               .rank = inner.rank,
@@ -76,7 +86,9 @@ Expressions::Made Expressions::sum(ExprKind kind, Rank loader, std::span<const E
         if (inner.kind == ExprKind::Leaf) {
             return {kNothing, "reduces " + text(operand) + " without its premultiplier"};
         }
-        if (inner.kind != ExprKind::Pre && !is_sum(inner)) return {kNothing, "reduces " + text(operand)};
+        if (inner.kind != ExprKind::Pre && inner.kind != ExprKind::Wide && !is_sum(inner)) {
+            return {kNothing, "reduces " + text(operand)};
+        }
         if (inner.operation != node.operation) {
             return {kNothing, fmt::format("reduces {} with {} of another operation", text(operands[0]), text(operand))};
         }
@@ -96,7 +108,8 @@ Expressions::Made Expressions::sum(ExprKind kind, Rank loader, std::span<const E
             }
         }
         const auto position = static_cast<std::int32_t>(&operand - operands.data());
-        const auto others = static_cast<std::int32_t>(operands.size()) - std::max(position, 1);
+        const auto others = static_cast<std::int32_t>(operands.size()) -
+                            (kind == ExprKind::MulticastReduce ? 1 : std::max(position, 1));
         node.leaves += inner.leaves;
         node.nodes = std::max(node.nodes, inner.nodes + 1);
         node.adds = std::max(node.adds, inner.adds + (operands.size() == 1 ? 0 : others));
@@ -127,7 +140,8 @@ std::vector<Rank> Expressions::contributors(ExprId id) const {
         case ExprKind::Nothing: return {};
         case ExprKind::Leaf:
         case ExprKind::Pre: return {node.rank};
-        case ExprKind::Post: return contributors(pool_[node.first]);
+        case ExprKind::Post:
+        case ExprKind::Wide: return contributors(pool_[node.first]);
         case ExprKind::Reduce:
         case ExprKind::MulticastReduce: break;
     }
@@ -146,6 +160,7 @@ std::string Expressions::text(ExprId id) const {
         case ExprKind::Leaf: return fmt::format("rank {}'s input", node.rank);
         case ExprKind::Pre: return fmt::format("rank {}'s contribution", node.rank);
         case ExprKind::Post: return text(pool_[node.first]) + " with the final factor";
+        case ExprKind::Wide: return text(pool_[node.first]) + " as accumulators";
         case ExprKind::Reduce:
         case ExprKind::MulticastReduce: break;
     }

@@ -3,10 +3,13 @@
 // cost as much as one. An expression is written for one element; a Value says which element by its shift.
 //
 //   Leaf(operation, rank)           the rank's input
-//   Pre(leaf)                       with the premultiplier applied
-//   Reduce(e0, e1, ..., ek)         evaluated from left to right, rounded once; e0 and e1 commute
+//   Pre(leaf)                       with the premultiplier applied, not rounded yet: lives inside a step
+//   Reduce(e0, e1, ..., ek)         what one step computes, from left to right, rounded once; e0 and e1 commute.
+//                                   Of one operand where a step applies a factor to one source
 //   MulticastReduce(loader, e...)   one switch's load over all ranks, order unspecified, so equal to no other load
-//   Post(e)                         with the final factor applied
+//   Post(e)                         with the final factor applied, in the step that computed e
+//   Wide(e)                         e as an accumulator, not rounded to the element type
+// Equal expressions mean equal bits.
 
 #include <cstdint>
 #include <span>
@@ -21,7 +24,7 @@ namespace rondo::plan::detail {
 using ExprId = std::uint32_t;
 inline constexpr ExprId kNothing = 0;  ///< what an element holds that nothing has written
 
-enum class ExprKind : std::uint8_t { Nothing, Leaf, Pre, Reduce, MulticastReduce, Post };
+enum class ExprKind : std::uint8_t { Nothing, Leaf, Pre, Reduce, MulticastReduce, Post, Wide };
 
 struct Expr {
     ExprKind kind = ExprKind::Nothing;
@@ -51,6 +54,7 @@ public:
         ExprId id = kNothing;
         std::string why{};
     };
+    ExprId wide(ExprId operand);
     Made pre(ExprId operand);
     Made post(ExprId operand);
     /// Operands must be contributions with the premultiplier, or sums of such, of one operation and disjoint.

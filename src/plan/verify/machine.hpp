@@ -233,6 +233,7 @@ private:
     void count_peers(const LaneState& lane, std::int64_t length);
     void note_row(LaneState& lane, const Step& step, std::int64_t length);
     void move_data(LaneState& lane, const Step& step, std::int64_t skip, std::int64_t length);
+    void check_widening(const LaneState& lane);
     void load(LaneState& lane, const Spot& spot, std::int64_t begin, std::int64_t length, std::vector<Fragment>& into);
     void load_message(const Spot& spot, std::int64_t begin, std::int64_t length, std::vector<Fragment>& into) const;
     void load_multicast(LaneState& lane, const Spot& spot, std::int64_t begin, std::int64_t length,

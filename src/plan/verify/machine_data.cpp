@@ -31,7 +31,13 @@ void Machine::move_data(LaneState& lane, const Step& step, std::int64_t skip, st
         load(lane, sources_[i], sources_[i].begin + skip, length, loaded_[i]);
     }
     result_.clear();
-    combine(lane, std::span(loaded_).first(sources_.size()), false, result_);
+    const bool copies = sources_.size() == 1 && !sources_[0].operand->pre && !step.post;
+    if (copies) {
+        result_ = loaded_[0];
+        check_widening(lane);
+    } else {
+        combine(lane, std::span(loaded_).first(sources_.size()), false, result_);
+    }
     if (step.post) {
         for (Fragment& fragment : result_) {
             Expressions::Made made = expressions_.post(fragment.value.expr);
@@ -41,6 +47,18 @@ void Machine::move_data(LaneState& lane, const Step& step, std::int64_t skip, st
     }
     join_equal(result_);
     for (const Spot& target : targets_) store(lane, target, target.begin + skip, length);
+}
+
+/// A copy may round accumulators to data elements, but nothing brings back what was rounded away.
+void Machine::check_widening(const LaneState& lane) {
+    for (const Spot& target : targets_) {
+        if (target.operand->element != Element::Accumulator) continue;
+        for (const Fragment& fragment : result_) {
+            if (fragment.value.element == Element::Data && expressions_[fragment.value.expr].kind != ExprKind::Leaf) {
+                refuse(lane, "copies rounded data elements as accumulators");
+            }
+        }
+    }
 }
 
 void Machine::load(LaneState& lane, const Spot& spot, std::int64_t begin, std::int64_t length,
@@ -112,10 +130,6 @@ void Machine::check_loaded(const LaneState& lane, const Spot& spot, std::int64_t
 
 void Machine::combine(const LaneState& lane, std::span<const std::vector<Fragment>> lists, bool multicast,
                       std::vector<Fragment>& into) {
-    if (lists.size() == 1 && !multicast) {
-        into = lists[0];
-        return;
-    }
     cursors_.assign(lists.size(), 0);
     std::int64_t at = 0;
     while (cursors_[0] < lists[0].size()) {
@@ -130,7 +144,7 @@ void Machine::combine(const LaneState& lane, std::span<const std::vector<Fragmen
                 refuse(lane, fmt::format("reduces element {} of {} with element {} of {}", at + first.shift,
                                          expressions_.text(first.expr), at + value.shift, expressions_.text(value.expr)));
             }
-            operands_.push_back(value.expr);
+            operands_.push_back(value.element == Element::Accumulator ? expressions_.wide(value.expr) : value.expr);
         }
         Expressions::Made made =
             multicast ? expressions_.multicast_reduce(lane.rank, operands_) : expressions_.reduce(operands_);

@@ -149,10 +149,8 @@ private:
             refuse(fmt::format("{}: only inboxes and outboxes are acquired and published", name_));
         }
         if (!operand.pre) return;
-        const bool first_read = source && operand.buffer == Buffer::Input &&
-                                (operand.place == Place::Local || operand.place == Place::Peer);
-        if (!first_read || !reduces(plan_.collective)) {
-            refuse(fmt::format("{}: the premultiplier belongs to the first read of one rank's input in a reduction", name_));
+        if (!source || !reduces(plan_.collective) || operand.place == Place::Multicast) {
+            refuse(fmt::format("{}: the premultiplier belongs to a source in a reduction, one rank's at a time", name_));
         }
     }
 
