@@ -65,7 +65,7 @@ BoundPlan::BoundPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::memor
 BoundLane BoundPlan::bind_lane(const plan::Lane& lane, int channel, transport::memory::Domain& domain) {
     BoundLane bound{.channel = channel};
     for (const plan::Block& block : lane.blocks) {
-        if (block.repeat <= 0) continue;
+        if (block.repeat <= 0 || block.steps.empty()) continue;
         BoundBlock made{.repeat = block.repeat};
         made.steps.reserve(block.steps.size());
         for (const plan::Step& step : block.steps) made.steps.push_back(bind_step(step, channel, block.repeat, domain));
