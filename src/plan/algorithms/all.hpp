@@ -47,6 +47,20 @@ Cost cost_halving_doubling_all_reduce(const Facts& facts, double bytes);
 Plan build_bruck_all_to_all(const Facts& facts, Rank rank);
 Cost cost_bruck_all_to_all(const Facts& facts, double bytes);
 
+Plan build_pat_all_gather(const Facts& facts, Rank rank);
+Plan build_pat_reduce_scatter(const Facts& facts, Rank rank);
+Plan build_pat_all_reduce(const Facts& facts, Rank rank);
+Cost cost_pat(const Facts& facts, double bytes);
+Cost cost_pat_all_reduce(const Facts& facts, double bytes);
+
+Plan build_nvls_all_reduce(const Facts& facts, Rank rank);
+Plan build_nvls_reduce_scatter(const Facts& facts, Rank rank);
+Plan build_nvls_all_gather(const Facts& facts, Rank rank);
+Plan build_nvls_broadcast(const Facts& facts, Rank rank);
+Cost cost_nvls_all_reduce(const Facts& facts, double bytes);
+Cost cost_nvls_blocks(const Facts& facts, double bytes);
+Cost cost_nvls_broadcast(const Facts& facts, double bytes);
+
 Plan build_pairwise_all_to_all(const Facts& facts, Rank rank);
 Plan build_pairwise_all_to_all_v(const Facts& facts, Rank rank);
 Cost cost_pairwise(const Facts& facts, double bytes);

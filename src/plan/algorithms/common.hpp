@@ -112,20 +112,24 @@ inline Plan alone(Plan plan, const Facts& facts) {
 /// What a rank of a ring does with a message that it sends on; the Outbox is the step's last destination.
 ///
 /// Where every FIFO has a single slot and every rank has sent, all slots of the ring are full: a step that holds its
-/// message while it waits for a free slot would wait for ever. There the result is put down first (in the step's local
-/// destination, or in block 0 of scratch), which frees the slot, and sent on in a second step. With two slots one step
-/// does it all: a rank adds a message to the ring only after it took the last of the previous tile out, so that at
-/// most n messages are under way and n of the 2n slots are free.
-inline std::vector<Step> relay(const Facts& facts, Step step) {
+/// message while it waits for a free slot would wait for ever. There the result is put down first (in the step's first
+/// destination where it has a local one, else on `shelf`), which frees the slot, and sent on in a second step. With two
+/// slots one step does it all: a rank adds a message to the ring only after it took the last of the previous tile out,
+/// so that at most n messages are under way and n of the 2n slots are free.
+inline std::vector<Step> relay(const Facts& facts, Step step, const Operand& shelf = scratch()) {
     if (facts.slots > 1) return {std::move(step)};
     const Operand outbox = step.dsts.back();
     step.dsts.pop_back();
-    if (step.dsts.empty()) step.dsts.push_back(scratch());
-    Step onward{.width = step.width, .part = step.part, .dsts = {outbox}, .srcs = {step.dsts.front()}};
+    if (step.dsts.empty()) step.dsts.push_back(shelf);
+    Step onward{.rows = step.rows,
+                .width = step.width,
+                .part = step.part,
+                .dsts = {outbox},
+                .srcs = {step.dsts.front()}};
     return {std::move(step), std::move(onward)};
 }
 
-/// Blocks of scratch that relay() needs.
+/// Blocks of scratch that relay() needs without a shelf of its own.
 inline std::int32_t relay_scratch(const Facts& facts) { return facts.slots > 1 ? 0 : 1; }
 
 inline bool always(const Facts&) { return true; }

@@ -217,6 +217,26 @@ TEST_P(EveryShape, ComputesItsCollective) {
     EXPECT_GT(runs, 0);
 }
 
+// Rounds of several messages (parallel aggregated trees) and long binary numbers of ranks (Bruck, halving) come here.
+TEST_P(EveryShape, ComputesItsCollectiveAmongMany) {
+    const Shape& shape = GetParam();
+    for (const Rank n : {63, 65, 70, 133}) {
+        Facts facts{.nranks = n, .root = rooted(shape.collective) ? n / 3 : 0};
+        if (!shape.serves(facts)) continue;
+        for (const int slots : {1, 2}) {
+            facts.slots = slots;
+            const std::vector<Plan> plans = build_all(shape, facts);
+            const bool barrier = shape.collective == Collective::Barrier;
+            const std::int64_t tile = plans[0].parts * static_cast<std::int64_t>(plans[0].channels.size());
+            for (const std::int64_t count : {std::int64_t{1}, tile + tile / 2}) {
+                if (barrier && count != 1) continue;
+                const Case c{.shape = shape, .facts = facts, .launch = {.count = count, .slots = at(slots)}};
+                ASSERT_EQ(fault_of(c, plans), "");
+            }
+        }
+    }
+}
+
 TEST_P(EveryShape, CostsWhatItSends) {
     const Shape& shape = GetParam();
     for (const Rank n : kRankCounts) {

@@ -338,6 +338,7 @@ inline bool Machine::move(Cursor& lane, const Step& step) {
     };
     for (int j = 0; j < step.rows; ++j) {
         const Range range = row(j);
+        if (range.empty()) continue;
         std::vector<Word> result;
         const auto take_in = [&](std::span<const Word> words, bool pre) {
             const bool first = result.empty();
