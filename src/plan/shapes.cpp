@@ -5,6 +5,7 @@
 
 #include "plan/algorithms/all.hpp"
 #include "plan/algorithms/common.hpp"
+#include "plan/algorithms/hierarchical.hpp"
 
 namespace rondo::plan {
 
@@ -21,6 +22,8 @@ constexpr std::array kShapes{
     Shape{AllReduce, Algorithm::HalvingDoubling, {}, always, build_halving_doubling_all_reduce,
           cost_halving_doubling_all_reduce},
     Shape{AllReduce, Algorithm::Pat, {}, always, build_pat_all_reduce, cost_pat_all_reduce},
+    Shape{AllReduce, Algorithm::Hierarchical, {}, equal_hosts, build_hierarchical_all_reduce,
+          cost_hierarchical_all_reduce},
     Shape{AllReduce, Algorithm::OneShot, {}, always, build_one_shot_all_reduce, cost_one_shot_all_reduce},
     Shape{AllReduce, Algorithm::TwoShot, {}, always, build_two_shot_all_reduce, cost_two_shot_all_reduce},
     Shape{AllReduce, Algorithm::Direct, kPeers, always, build_direct_all_reduce, cost_direct_all_reduce},
@@ -37,11 +40,15 @@ constexpr std::array kShapes{
 
     Shape{AllGather, Algorithm::Ring, {}, always, build_ring_all_gather, cost_ring_all_gather},
     Shape{AllGather, Algorithm::Pat, {}, always, build_pat_all_gather, cost_pat},
+    Shape{AllGather, Algorithm::Hierarchical, {}, regular_hosts, build_hierarchical_all_gather,
+          cost_hierarchical_blocks},
     Shape{AllGather, Algorithm::Direct, kPeers, always, build_direct_all_gather, cost_direct_exchange},
     Shape{AllGather, Algorithm::Nvls, kSwitch, always, build_nvls_all_gather, cost_nvls_blocks},
 
     Shape{ReduceScatter, Algorithm::Ring, {}, always, build_ring_reduce_scatter, cost_ring_reduce_scatter},
     Shape{ReduceScatter, Algorithm::Pat, {}, always, build_pat_reduce_scatter, cost_pat},
+    Shape{ReduceScatter, Algorithm::Hierarchical, {}, regular_hosts, build_hierarchical_reduce_scatter,
+          cost_hierarchical_blocks},
     Shape{ReduceScatter, Algorithm::Direct, kPeers, always, build_direct_reduce_scatter,
           cost_direct_reduce_scatter},
     Shape{ReduceScatter, Algorithm::Nvls, kSwitch, always, build_nvls_reduce_scatter, cost_nvls_blocks},

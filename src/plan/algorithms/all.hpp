@@ -53,6 +53,12 @@ Plan build_pat_all_reduce(const Facts& facts, Rank rank);
 Cost cost_pat(const Facts& facts, double bytes);
 Cost cost_pat_all_reduce(const Facts& facts, double bytes);
 
+Plan build_hierarchical_all_reduce(const Facts& facts, Rank rank);
+Plan build_hierarchical_all_gather(const Facts& facts, Rank rank);
+Plan build_hierarchical_reduce_scatter(const Facts& facts, Rank rank);
+Cost cost_hierarchical_all_reduce(const Facts& facts, double bytes);
+Cost cost_hierarchical_blocks(const Facts& facts, double bytes);
+
 Plan build_nvls_all_reduce(const Facts& facts, Rank rank);
 Plan build_nvls_reduce_scatter(const Facts& facts, Rank rank);
 Plan build_nvls_all_gather(const Facts& facts, Rank rank);

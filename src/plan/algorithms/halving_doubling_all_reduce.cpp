@@ -13,7 +13,7 @@
 // In place: partial sums are kept in the output; an input part is read by the step that overwrites it, or sent before.
 // A rank waits for a message only after it has sent its own of the round: one slot suffices.
 // Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19
-// (2005), section 4.5 (Rabenseifner's algorithm).
+// (2005), which calls it Rabenseifner's algorithm.
 
 #include "plan/algorithms/all.hpp"
 #include "plan/algorithms/common.hpp"

@@ -222,6 +222,10 @@ TEST_P(EveryShape, ComputesItsCollectiveAmongMany) {
     const Shape& shape = GetParam();
     for (const Rank n : {63, 65, 70, 133}) {
         Facts facts{.nranks = n, .root = rooted(shape.collective) ? n / 3 : 0};
+        for (Rank r = 0; r < n; ++r) {
+            if (r % (n % 7 == 0 ? 7 : 5) == 0) facts.hosts.emplace_back();
+            facts.hosts.back().push_back(r);
+        }
         if (!shape.serves(facts)) continue;
         for (const int slots : {1, 2}) {
             facts.slots = slots;
