@@ -149,8 +149,8 @@ private:
             refuse(fmt::format("{}: only inboxes and outboxes are acquired and published", name_));
         }
         if (!operand.pre) return;
-        if (!source || !reduces(plan_.collective) || operand.place == Place::Multicast) {
-            refuse(fmt::format("{}: the premultiplier belongs to a source in a reduction, one rank's at a time", name_));
+        if (!source || !reduces(plan_.collective)) {
+            refuse(fmt::format("{}: the premultiplier belongs to a source in a reduction", name_));
         }
     }
 
