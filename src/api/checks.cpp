@@ -17,8 +17,9 @@ using plan::Collective;
 ReduceOp check_op(rondoRedOp_t op, const char* function) {
     const auto value = static_cast<int>(op);
     if (value < 0 || value >= static_cast<int>(kAllReduceOps.size())) {
-        throw make_error(Code::InvalidArgument, "{}: op {} is none; allowed: rondoSum 0, rondoProd 1, rondoMax 2, rondoMin "
-                                                "3, rondoAvg 4",
+        throw make_error(Code::InvalidArgument,
+                         "{}: op {} is none; allowed: rondoSum 0, rondoProd 1, rondoMax 2, rondoMin "
+                         "3, rondoAvg 4",
                          function, value);
     }
     return static_cast<ReduceOp>(value);
@@ -102,8 +103,8 @@ void check_buffers(const Arguments& a, Rank rank, Rank nranks, std::int64_t bloc
 
 DataType check_type(rondoDataType_t type, const char* function) {
     const auto value = static_cast<int>(type);
-    const bool known = value >= 0 && value <= std::numeric_limits<std::uint8_t>::max() &&
-                       size_of(static_cast<DataType>(value)) != 0;
+    const bool known =
+        value >= 0 && value <= std::numeric_limits<std::uint8_t>::max() && size_of(static_cast<DataType>(value)) != 0;
     if (!known) {
         throw make_error(Code::InvalidArgument, "{}: datatype {} is none; allowed: 0 to 9, 12 and 13 (rondoDataType_t)",
                          function, value);

@@ -27,13 +27,15 @@ rondoResult_t transfer(const char* function, bool send, void* buffer, size_t cou
                                     peer, comm.nranks() - 1);
         }
         if (buffer == nullptr && bytes > 0) {
-            throw rondo::make_error(rondo::Code::InvalidArgument, "{}: the buffer is null with count {}", function, count);
+            throw rondo::make_error(rondo::Code::InvalidArgument, "{}: the buffer is null with count {}", function,
+                                    count);
         }
         if (peer == comm.rank() && !rondo::comm::Group::current().open()) {
-            throw rondo::make_error(rondo::Code::InvalidUsage,
-                                    "{}: rank {} with itself, outside a group, would wait for ever; put the send and the "
-                                    "receive into one group",
-                                    function, peer);
+            throw rondo::make_error(
+                rondo::Code::InvalidUsage,
+                "{}: rank {} with itself, outside a group, would wait for ever; put the send and the "
+                "receive into one group",
+                function, peer);
         }
         rondo::comm::Operation operation;
         operation.transfers.push_back(
@@ -58,8 +60,8 @@ rondoResult_t rondoAllReduce(const void* sendbuff, void* recvbuff, size_t count,
                       comm, stream);
 }
 
-rondoResult_t rondoReduce(const void* sendbuff, void* recvbuff, size_t count, rondoDataType_t datatype,
-                          rondoRedOp_t op, int root, rondoComm_t comm, rondoStream_t stream) {
+rondoResult_t rondoReduce(const void* sendbuff, void* recvbuff, size_t count, rondoDataType_t datatype, rondoRedOp_t op,
+                          int root, rondoComm_t comm, rondoStream_t stream) {
     return collective({.function = "rondoReduce",
                        .collective = Collective::Reduce,
                        .input = sendbuff,

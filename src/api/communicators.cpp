@@ -92,10 +92,12 @@ rondoResult_t rondoCommInitAll(rondoComm_t* comms, int nranks, const rondoConfig
     return api::guarded([&] {
         api::need(comms, "rondoCommInitAll", "comms");
         check_ranks("rondoCommInitAll", nranks, 0);
-        const comm::Options options = comm::resolve(config_of(config, "rondoCommInitAll"), Runtime::get().load_settings());
+        const comm::Options options =
+            comm::resolve(config_of(config, "rondoCommInitAll"), Runtime::get().load_settings());
         const bootstrap::UniqueId id = bootstrap::make_unique_id();
         std::vector<std::unique_ptr<rondoComm>> made;
-        for (int rank = 0; rank < nranks; ++rank) made.push_back(std::make_unique<rondoComm>(id, nranks, rank, options));
+        for (int rank = 0; rank < nranks; ++rank)
+            made.push_back(std::make_unique<rondoComm>(id, nranks, rank, options));
         for (const auto& handle : made) handle->comm.wait_until_joined();
         for (int rank = 0; rank < nranks; ++rank) comms[rank] = made[static_cast<std::size_t>(rank)].release();
     });
@@ -133,15 +135,13 @@ rondoResult_t rondoCommGetAsyncError(rondoComm_t comm, rondoResult_t* result) {
 }
 
 rondoResult_t rondoCommCount(rondoComm_t comm, int* count) {
-    return api::guarded([&] {
-        api::need(count, "rondoCommCount", "count") = api::open_handle(comm, "rondoCommCount").nranks();
-    });
+    return api::guarded(
+        [&] { api::need(count, "rondoCommCount", "count") = api::open_handle(comm, "rondoCommCount").nranks(); });
 }
 
 rondoResult_t rondoCommUserRank(rondoComm_t comm, int* rank) {
-    return api::guarded([&] {
-        api::need(rank, "rondoCommUserRank", "rank") = api::open_handle(comm, "rondoCommUserRank").rank();
-    });
+    return api::guarded(
+        [&] { api::need(rank, "rondoCommUserRank", "rank") = api::open_handle(comm, "rondoCommUserRank").rank(); });
 }
 
 rondoResult_t rondoCommGetLastPlan(rondoComm_t comm, char* text, size_t bytes) {

@@ -36,13 +36,13 @@ const char* rondoGetErrorString(rondoResult_t result) {
 const char* rondoGetLastError(rondoComm_t comm) {
     if (comm == nullptr) return api::last_error();
     const char* text = "";
-    const rondoResult_t result =
-        api::guarded([&] { text = api::open_handle(comm, "rondoGetLastError").error_text(); });
+    const rondoResult_t result = api::guarded([&] { text = api::open_handle(comm, "rondoGetLastError").error_text(); });
     return result == rondoSuccess && *text != '\0' ? text : api::last_error();
 }
 
 rondoResult_t rondoStreamCreate(rondoStream_t* stream) {
-    return api::guarded([&] { api::need(stream, "rondoStreamCreate", "stream") = std::make_unique<rondoStream>().release(); });
+    return api::guarded(
+        [&] { api::need(stream, "rondoStreamCreate", "stream") = std::make_unique<rondoStream>().release(); });
 }
 
 rondoResult_t rondoStreamDestroy(rondoStream_t stream) {

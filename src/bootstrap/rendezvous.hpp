@@ -28,7 +28,10 @@ UniqueId make_unique_id();
 class Meeting {
 public:
     Meeting(Rank nranks, std::string facts, std::shared_ptr<void> shared)
-        : nranks_(nranks), facts_(std::move(facts)), shared_(std::move(shared)), here_(static_cast<std::size_t>(nranks)) {}
+        : nranks_(nranks),
+          facts_(std::move(facts)),
+          shared_(std::move(shared)),
+          here_(static_cast<std::size_t>(nranks)) {}
 
     /// What the first rank made for all of them.
     [[nodiscard]] const std::shared_ptr<void>& shared() const noexcept { return shared_; }
@@ -57,9 +60,9 @@ private:
 /// All meetings of the process. One object, owned by the Runtime.
 class Rendezvous {
 public:
-    /// Joins the meeting under `id`. The first rank makes the shared object by `make`. `facts` must be equal on all ranks:
-    /// one "name=value" a line, so that an error can say what differs.
-    /// Errors: InvalidUsage (id already used, rank taken, other number of ranks, other facts).
+    /// Joins the meeting under `id`. The first rank makes the shared object by `make`. `facts` must be equal on all
+    /// ranks: one "name=value" a line, so that an error can say what differs. Errors: InvalidUsage (id already used,
+    /// rank taken, other number of ranks, other facts).
     std::shared_ptr<Meeting> join(const UniqueId& id, Rank nranks, Rank rank, const std::string& facts,
                                   const std::function<std::shared_ptr<void>()>& make);
 

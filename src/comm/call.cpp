@@ -24,13 +24,6 @@ Unpacked unpack(const PackedCall& call) {
 
 }  // namespace
 
-PackedCall pack(const Call& call) noexcept {
-    return {static_cast<std::uint64_t>(call.collective) | static_cast<std::uint64_t>(call.type) << 8U |
-                static_cast<std::uint64_t>(call.op) << 16U |
-                static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 32U,
-            static_cast<std::uint64_t>(call.count)};
-}
-
 std::string describe(const PackedCall& packed) {
     const Unpacked call = unpack(packed);
     std::string text = fmt::format("{}(", plan::name_of(call.collective));

@@ -42,7 +42,12 @@ struct Operation {
 /// Everything of a call that ranks must agree on, in a form that fits into a call record.
 using PackedCall = std::array<std::uint64_t, 2>;
 
-PackedCall pack(const Call& call) noexcept;
+constexpr PackedCall pack(const Call& call) noexcept {
+    return {static_cast<std::uint64_t>(call.collective) | static_cast<std::uint64_t>(call.type) << 8U |
+                static_cast<std::uint64_t>(call.op) << 16U |
+                static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 32U,
+            static_cast<std::uint64_t>(call.count)};
+}
 
 /// "all_reduce(sum, float, count 1024)".
 std::string describe(const PackedCall& call);
@@ -53,22 +58,27 @@ std::string difference(const PackedCall& a, const PackedCall& b);
 /// Size of the call as nccl-tests counts it: the whole vector, all blocks of the larger side.
 std::int64_t total_bytes(const Call& call, Rank nranks) noexcept;
 
-/// The signature that every message and record of the call carries.
-constexpr std::uint64_t signature_of(std::uint64_t sequence, const PackedCall& call, std::uint64_t plan_hash) noexcept {
-    std::uint64_t hash = plan_hash;
-    for (const std::uint64_t word : {sequence, call[0], call[1]}) {
-        // The finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) between words.
-        hash = (hash ^ word) + 0x9e3779b97f4a7c15U;
-        hash = (hash ^ hash >> 30U) * 0xbf58476d1ce4e5b9U;
-        hash = (hash ^ hash >> 27U) * 0x94d049bb133111ebU;
-        hash ^= hash >> 31U;
-    }
-    return hash;
+/// Mixes `word` into `hash`: the finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t word) noexcept {
+    hash = (hash ^ word) + 0x9e3779b97f4a7c15U;
+    hash = (hash ^ hash >> 30U) * 0xbf58476d1ce4e5b9U;
+    hash = (hash ^ hash >> 27U) * 0x94d049bb133111ebU;
+    return hash ^ hash >> 31U;
+}
+
+/// What ranks must agree on, but for the sequence: the call and what their plans have in common.
+constexpr std::uint64_t hash_of(const PackedCall& call, std::uint64_t plan_hash) noexcept {
+    return mix(mix(plan_hash, call[0]), call[1]);
+}
+
+/// The signature that every message and record of a call carries.
+constexpr std::uint64_t signature_of(std::uint64_t sequence, std::uint64_t call_hash) noexcept {
+    return mix(call_hash, sequence);
 }
 
 /// The signature of a transfer: both ends must name the same number of bytes.
 constexpr std::uint64_t transfer_signature(std::int64_t bytes) noexcept {
-    return signature_of(0, {0x7032702d73697a65U, static_cast<std::uint64_t>(bytes)}, 0);
+    return mix(0x7032702d73697a65U, static_cast<std::uint64_t>(bytes));
 }
 
 }  // namespace rondo::comm

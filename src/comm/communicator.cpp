@@ -18,7 +18,8 @@ namespace {
 constexpr std::int64_t kStreamBytes = std::int64_t{8} << 20U;
 constexpr double kAbortSeconds = 2;
 
-std::shared_ptr<bootstrap::Meeting> meet(const bootstrap::UniqueId& id, Rank nranks, Rank rank, const Options& options) {
+std::shared_ptr<bootstrap::Meeting> meet(const bootstrap::UniqueId& id, Rank nranks, Rank rank,
+                                         const Options& options) {
     return Runtime::get().service<bootstrap::Rendezvous>().join(id, nranks, rank, options.facts(), [&] {
         return std::make_shared<Team>(nranks, options, cpu_limits().usable());
     });
@@ -57,8 +58,9 @@ void Communicator::wait_until_joined() {
         domain().fail({.code = error.code(), .rank = rank_, .text = error.what()});
         throw;
     }
-    Runtime::get().logger().info(Subsystem::Init, rank_, "communicator '{}': {} ranks joined, {} slots of {} bytes a FIFO",
-                              options_.name, nranks(), options_.slots, options_.slot_bytes);
+    Runtime::get().logger().info(Subsystem::Init, rank_,
+                                 "communicator '{}': {} ranks joined, {} slots of {} bytes a FIFO", options_.name,
+                                 nranks(), options_.slots, options_.slot_bytes);
 }
 
 Code Communicator::state() {
@@ -78,9 +80,9 @@ const char* Communicator::error_text() {
     if (cause.code == Code::Success) return "";
     const std::lock_guard lock(text_mutex_);
     if (text_.empty()) {
-        text_ = fmt::format("rank {} of {}{}{}: {}{}", rank_, nranks(), options_.name.empty() ? "" : " of ",
-                            options_.name, cause.rank == rank_ ? "" : fmt::format("rank {} failed first: ", cause.rank),
-                            cause.text);
+        text_ =
+            fmt::format("rank {} of {}{}{}: {}{}", rank_, nranks(), options_.name.empty() ? "" : " of ", options_.name,
+                        cause.rank == rank_ ? "" : fmt::format("rank {} failed first: ", cause.rank), cause.text);
     }
     return text_.c_str();
 }
@@ -93,10 +95,11 @@ void Communicator::throw_if_unusable() {
     }
     if (!joined_) {
         if (!meeting_->complete()) {
-            throw make_error(Code::InvalidUsage,
-                             "rank {}: init is still in progress (missing ranks: {}); poll rondoCommGetAsyncError until it "
-                             "reports success",
-                             rank_, meeting_->missing());
+            throw make_error(
+                Code::InvalidUsage,
+                "rank {}: init is still in progress (missing ranks: {}); poll rondoCommGetAsyncError until it "
+                "reports success",
+                rank_, meeting_->missing());
         }
         joined_ = true;
     }
@@ -117,33 +120,31 @@ void Communicator::begin(const Operation& operation) {
             throw_if_unusable();
         }
     }
-    execution_.start(current_->bound, launch_);
+    execution_.start(current_->bound);
 }
 
 void Communicator::begin_call(const Call& call) {
-    current_ = &plans_.find(call);
-    if (scratch_.size() < current_->scratch_bytes()) scratch_.resize(current_->scratch_bytes());
     const PackedCall packed = pack(call);
+    const Found found = plans_.find(call, packed);
+    current_ = found.plan;
+    if (scratch_.size() < current_->scratch_bytes()) scratch_.resize(current_->scratch_bytes());
     const std::uint64_t sequence = ++sequence_;
-    const std::uint64_t signature = signature_of(sequence, packed, current_->hash);
+    const std::uint64_t signature = signature_of(sequence, found.call_hash);
     const std::size_t element_bytes = size_of(call.type);
-    launch_ = {.sequence = sequence,
-               .signature = signature,
-               .count = call.count,
-               .element_bytes = element_bytes,
-               .cut = current_->cut_for(element_bytes),
-               .kernel = kernels_[static_cast<std::size_t>(call.type)][static_cast<std::size_t>(call.op)],
-               .divisor = call.op == ReduceOp::Avg ? static_cast<std::uint32_t>(nranks()) : 1,
-               .stream = total_bytes(call, nranks()) * nranks() >= kStreamBytes,
-               .input = static_cast<const std::byte*>(call.input),
-               .output = static_cast<std::byte*>(call.output),
-               .scratch = scratch_.data()};
+    execution_.launch() = {.sequence = sequence,
+                           .signature = signature,
+                           .count = call.count,
+                           .element_bytes = element_bytes,
+                           .cut = current_->cut_for(element_bytes),
+                           .kernel = kernels_[static_cast<std::size_t>(call.type)][static_cast<std::size_t>(call.op)],
+                           .divisor = call.op == ReduceOp::Avg ? static_cast<std::uint32_t>(nranks()) : 1,
+                           .stream = total_bytes(call, nranks()) * nranks() >= kStreamBytes,
+                           .input = static_cast<const std::byte*>(call.input),
+                           .output = static_cast<std::byte*>(call.output),
+                           .scratch = scratch_.data()};
     watch_.begin(sequence, signature, packed);
-    domain().records(rank_).publish({.sequence = sequence,
-                                     .signature = signature,
-                                     .input = call.input,
-                                     .output = call.output,
-                                     .call = packed});
+    domain().records(rank_).publish(
+        {.sequence = sequence, .signature = signature, .input = call.input, .output = call.output, .call = packed});
 }
 
 void Communicator::begin_transfers(const std::vector<Transfer>& transfers) {
@@ -155,12 +156,13 @@ void Communicator::begin_transfers(const std::vector<Transfer>& transfers) {
         send_blocks_.push_back(transfer.send ? block : host::BlockExtent{});
         receive_blocks_.push_back(transfer.send ? host::BlockExtent{} : block);
     }
-    launch_ = {.sequence = sequence_,
-               .element_bytes = 1,
-               .cut = current_->cut_for(1),
-               .kernel = kernels_[static_cast<std::size_t>(DataType::Uint8)][static_cast<std::size_t>(ReduceOp::Sum)],
-               .input_blocks = send_blocks_,
-               .output_blocks = receive_blocks_};
+    execution_.launch() = {
+        .sequence = sequence_,
+        .element_bytes = 1,
+        .cut = current_->cut_for(1),
+        .kernel = kernels_[static_cast<std::size_t>(DataType::Uint8)][static_cast<std::size_t>(ReduceOp::Sum)],
+        .input_blocks = send_blocks_,
+        .output_blocks = receive_blocks_};
     watch_.begin(0, 0, {});
 }
 
@@ -217,7 +219,8 @@ void Communicator::finalize() {
 }
 
 void Communicator::abort() {
-    domain().fail({.code = Code::Aborted, .rank = rank_, .text = fmt::format("rank {} aborted the communicator", rank_)});
+    domain().fail(
+        {.code = Code::Aborted, .rank = rank_, .text = fmt::format("rank {} aborted the communicator", rank_)});
     const Deadline deadline = Deadline::after(kAbortSeconds);
     for (Rank peer = 0; peer < nranks(); ++peer) {
         while (peer != rank_ && domain().inside(peer) && !deadline.expired()) std::this_thread::yield();
@@ -234,13 +237,14 @@ plan::PlannedTraffic Communicator::planned_traffic() const {
     if (current_ == nullptr) {
         return {std::vector<std::uint64_t>(n), std::vector<std::uint64_t>(n), std::vector<std::uint64_t>(n)};
     }
+    const host::Launch& launch = execution_.launch();
     std::vector<std::int64_t> inputs;
     std::vector<std::int64_t> outputs;
-    for (const host::BlockExtent& block : launch_.input_blocks) inputs.push_back(block.extent);
-    for (const host::BlockExtent& block : launch_.output_blocks) outputs.push_back(block.extent);
-    return plan::traffic_of(current_->bound.plan(), {.count = launch_.count,
-                                                     .element_bytes = static_cast<std::int64_t>(launch_.element_bytes),
-                                                     .cut = launch_.cut,
+    for (const host::BlockExtent& block : launch.input_blocks) inputs.push_back(block.extent);
+    for (const host::BlockExtent& block : launch.output_blocks) outputs.push_back(block.extent);
+    return plan::traffic_of(current_->bound.plan(), {.count = launch.count,
+                                                     .element_bytes = static_cast<std::int64_t>(launch.element_bytes),
+                                                     .cut = launch.cut,
                                                      .input_extents = inputs,
                                                      .output_extents = outputs});
 }

@@ -1,7 +1,8 @@
 #pragma once
 // One rank's communicator: its life from init to destroy, and the operations it runs.
 //
-// An operation is driven by whoever waits for it: begin(), poll() until it is over, and a Waiter in between (drive.hpp).
+// An operation is driven by whoever waits for it: begin(), poll() until it is over, and a Waiter in between
+// (drive.hpp).
 
 #include <array>
 #include <atomic>
@@ -122,7 +123,6 @@ private:
     std::vector<std::byte> scratch_;
     std::vector<host::BlockExtent> send_blocks_;
     std::vector<host::BlockExtent> receive_blocks_;
-    host::Launch launch_{};
     std::uint64_t sequence_ = 0;
     const CachedPlan* current_ = nullptr;
     bool running_ = false;

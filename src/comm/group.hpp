@@ -26,8 +26,8 @@ public:
     /// A call inside the group failed: end() will run nothing and report this.
     void note_failure(const Error& error);
 
-    /// Ends one level; at the outermost runs everything. Errors (thrown): InvalidUsage without a start; the first failure
-    /// of a call inside; what running throws.
+    /// Ends one level; at the outermost runs everything. Errors (thrown): InvalidUsage without a start; the first
+    /// failure of a call inside; what running throws.
     void end();
 
 private:

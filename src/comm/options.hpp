@@ -27,13 +27,13 @@ struct AlgorithmFilter {
 inline constexpr Rank kAutoVerifyRanks = 8;
 
 struct Options {
-    std::string name;              ///< of the communicator, for texts
+    std::string name;  ///< of the communicator, for texts
     bool blocking = true;
-    double timeout = 600;          ///< seconds
-    double stall_warning = 30;     ///< seconds
+    double timeout = 600;       ///< seconds
+    double stall_warning = 30;  ///< seconds
     std::uint32_t slots = 4;
     std::size_t slot_bytes = 0;
-    double spin_us = -1;           ///< < 0: adapt to the cores
+    double spin_us = -1;  ///< < 0: adapt to the cores
     plan::Protocol protocol = plan::Protocol::Auto;
     VerifyPlans verification = VerifyPlans::Auto;
     AlgorithmFilter filter;

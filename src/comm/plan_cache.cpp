@@ -30,6 +30,15 @@ std::uint64_t shared_hash(const plan::Plan& plan, std::int64_t chunk_bytes) {
     return plan::hash_of(common) ^ static_cast<std::uint64_t>(chunk_bytes) * 0x9e3779b97f4a7c15U;
 }
 
+plan::Cut cut_of(const plan::Plan& plan, std::int64_t chunk_bytes, std::int64_t element_bytes) {
+    const std::int64_t chunk = chunk_bytes / element_bytes;
+    const std::int64_t align = std::max<std::int64_t>(kAlignBytes / element_bytes, 1);
+    return {.chunk = chunk,
+            .parts = plan.parts,
+            .channels = static_cast<std::int32_t>(plan.channels.size()),
+            .align = static_cast<std::int32_t>(chunk % align == 0 ? align : 1)};
+}
+
 }  // namespace
 
 CachedPlan::CachedPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::memory::Domain& domain)
@@ -37,26 +46,13 @@ CachedPlan::CachedPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::mem
     const plan::Plan& made = bound.plan();
     id = fmt::format("{}/{}/n{}/c{}/chunk{}/{:016x}", plan::name_of(made.collective), plan::name_of(made.algorithm),
                      made.nranks, made.channels.size(), chunk_bytes, hash);
+    for (std::size_t i = 0; i < cuts_.size(); ++i) cuts_[i] = cut_of(made, chunk_bytes, std::int64_t{1} << i);
+    scratch_bytes_ = static_cast<std::size_t>(made.scratch_blocks * chunk_bytes * made.parts) * made.channels.size();
 }
 
-plan::Cut CachedPlan::cut_for(std::size_t element_bytes) const noexcept {
-    const auto bytes = static_cast<std::int64_t>(element_bytes);
-    const std::int64_t chunk = bound.chunk_bytes() / bytes;
-    const std::int64_t align = std::max<std::int64_t>(kAlignBytes / bytes, 1);
-    return {.chunk = chunk,
-            .parts = bound.plan().parts,
-            .channels = static_cast<std::int32_t>(bound.plan().channels.size()),
-            .align = static_cast<std::int32_t>(chunk % align == 0 ? align : 1)};
-}
-
-std::size_t CachedPlan::scratch_bytes() const noexcept {
-    const plan::Plan& made = bound.plan();
-    return static_cast<std::size_t>(made.scratch_blocks * bound.chunk_bytes() * made.parts) * made.channels.size();
-}
-
-const CachedPlan& PlanCache::lookup(const Call& call, std::int64_t bytes) {
+const CachedPlan& PlanCache::lookup(const Call& call) {
     const plan::Facts facts{.nranks = team_.nranks(), .root = call.root};
-    const plan::Shape& shape = choose_shape(call.collective, bytes, facts, options_.filter);
+    const plan::Shape& shape = choose_shape(call.collective, total_bytes(call, team_.nranks()), facts, options_.filter);
     std::unique_ptr<CachedPlan>& cached = plans_[{call.collective, shape.algorithm, call.root}];
     if (!cached) {
         if (options_.verification == VerifyPlans::On ||

@@ -3,6 +3,7 @@
 // collective.
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -25,10 +26,22 @@ struct CachedPlan {
 
     CachedPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::memory::Domain& domain);
 
-    /// How a launch with elements of this size cuts its extents.
-    [[nodiscard]] plan::Cut cut_for(std::size_t element_bytes) const noexcept;
+    /// How a launch with elements of this size (a power of two, at most 8) cuts its extents.
+    [[nodiscard]] const plan::Cut& cut_for(std::size_t element_bytes) const noexcept {
+        return cuts_[static_cast<std::size_t>(std::countr_zero(element_bytes))];
+    }
     /// Bytes of scratch that a launch needs.
-    [[nodiscard]] std::size_t scratch_bytes() const noexcept;
+    [[nodiscard]] std::size_t scratch_bytes() const noexcept { return scratch_bytes_; }
+
+private:
+    std::array<plan::Cut, 4> cuts_{};
+    std::size_t scratch_bytes_ = 0;
+};
+
+/// A plan and the hash that all ranks must agree on for one call.
+struct Found {
+    const CachedPlan* plan = nullptr;
+    std::uint64_t call_hash = 0;
 };
 
 class PlanCache {
@@ -37,12 +50,13 @@ public:
 
     /// The plan for a collective call. Builds, proves (as the options say) and binds it at the first use.
     /// Errors: InvalidUsage (no algorithm allowed or able), InternalError (the verifier refused).
-    const CachedPlan& find(const Call& call) {
+    Found find(const Call& call, const PackedCall& packed) {
         Recent& recent = recent_[static_cast<std::size_t>(call.collective)];
-        const std::int64_t bytes = total_bytes(call, team_.nranks());
-        if (recent.plan != nullptr && recent.bytes == bytes && recent.root == call.root) return *recent.plan;
-        recent = {bytes, call.root, &lookup(call, bytes)};
-        return *recent.plan;
+        if (recent.call != packed || recent.found.plan == nullptr) {
+            const CachedPlan& plan = lookup(call);
+            recent = {packed, {&plan, hash_of(packed, plan.hash)}};
+        }
+        return recent.found;
     }
 
     /// The plan for a group of sends and receives in this order.
@@ -50,13 +64,12 @@ public:
 
 private:
     struct Recent {
-        std::int64_t bytes = -1;
-        Rank root = -1;
-        const CachedPlan* plan = nullptr;
+        PackedCall call{};
+        Found found;
     };
     using Key = std::tuple<plan::Collective, plan::Algorithm, Rank>;
 
-    const CachedPlan& lookup(const Call& call, std::int64_t bytes);
+    const CachedPlan& lookup(const Call& call);
     plan::Plan shaped(plan::Plan plan) const;
 
     Team& team_;

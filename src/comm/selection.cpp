@@ -78,8 +78,8 @@ const plan::Shape& choose_shape(Collective collective, std::int64_t bytes, const
 std::int64_t chunk_bytes_for(const plan::Plan& plan, const Options& options) {
     if (plan.algorithm == Algorithm::Direct) return kDirectChunk;
     const bool lines = options.protocol == plan::Protocol::LL;
-    const std::int64_t room = lines ? static_cast<std::int64_t>(transport::memory::kInline)
-                                    : static_cast<std::int64_t>(options.slot_bytes);
+    const std::int64_t room =
+        lines ? static_cast<std::int64_t>(transport::memory::kInline) : static_cast<std::int64_t>(options.slot_bytes);
     const std::int64_t each = room / plan.message_parts;
     const std::int64_t unit = each >= kChunkAlign && !lines ? kChunkAlign : std::int64_t{8};
     if (each < unit) {

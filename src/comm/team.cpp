@@ -26,7 +26,8 @@ void Team::verify(const plan::Shape& shape, const plan::Facts& facts) {
             plan::check({&operation, 1}, {.slots = static_cast<std::int32_t>(slots)});
         } catch (const Error& error) {
             verified_.erase({&shape, facts.root});
-            throw Error(Code::InternalError, std::string("a plan of this library fails its own proof: ") + error.what());
+            throw Error(Code::InternalError,
+                        std::string("a plan of this library fails its own proof: ") + error.what());
         }
     }
 }

@@ -22,7 +22,8 @@ public:
     [[nodiscard]] transport::memory::Domain& domain() noexcept { return domain_; }
     [[nodiscard]] const transport::WaitPolicy& wait_policy() const noexcept { return wait_policy_; }
 
-    /// Proves the plans of all ranks of this shape, once for all of them. Errors: InternalError with the verifier's text.
+    /// Proves the plans of all ranks of this shape, once for all of them. Errors: InternalError with the verifier's
+    /// text.
     void verify(const plan::Shape& shape, const plan::Facts& facts);
 
 private:

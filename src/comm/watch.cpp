@@ -53,9 +53,10 @@ bool CallWatch::departure_found() {
     for (const Rank peer : execution_.awaited()) {
         if (!domain_.departed(peer)) continue;
         if (sequence_ != 0 && domain_.records(peer).latest() >= sequence_) continue;  // it has done its part
-        fail(Code::RemoteError, fmt::format("{} waits for rank {}, which destroyed its communicator after call {}; every "
-                                            "rank must make the same calls before any destroys",
-                                            current(), peer, domain_.records(peer).latest()));
+        fail(Code::RemoteError,
+             fmt::format("{} waits for rank {}, which destroyed its communicator after call {}; every "
+                         "rank must make the same calls before any destroys",
+                         current(), peer, domain_.records(peer).latest()));
         return true;
     }
     return false;

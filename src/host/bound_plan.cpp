@@ -44,8 +44,8 @@ BoundPlan::BoundPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::memor
     : plan_(std::move(plan)),
       chunk_bytes_(chunk_bytes),
       inlines_(std::ranges::find(plan_.protocol, plan::Protocol::Simple) == plan_.protocol.end()),
-      long_messages_(!inlines_ || chunk_bytes * plan_.message_parts >
-                                      static_cast<std::int64_t>(transport::memory::kInline)) {
+      long_messages_(!inlines_ ||
+                     chunk_bytes * plan_.message_parts > static_cast<std::int64_t>(transport::memory::kInline)) {
     if (plan_.channels.size() > static_cast<std::size_t>(transport::memory::kMaxChannels)) {
         refuse(plan_, "it has " + std::to_string(plan_.channels.size()) + " channels, the limit is " +
                           std::to_string(transport::memory::kMaxChannels));
@@ -94,7 +94,8 @@ BoundStep BoundPlan::bind_step(const plan::Step& step, int channel, std::int32_t
     }
     for (const std::vector<BoundOperand>* side : {&bound.dsts, &bound.srcs}) {
         widest_ = std::max(widest_, operands_of(*side));
-        bound.has_fifo = bound.has_fifo || std::ranges::any_of(*side, [](const auto& o) { return is_fifo(o.op.place); });
+        bound.has_fifo =
+            bound.has_fifo || std::ranges::any_of(*side, [](const auto& o) { return is_fifo(o.op.place); });
     }
     return bound;
 }

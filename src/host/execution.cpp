@@ -16,9 +16,8 @@ std::uint64_t counter_value(std::uint64_t sequence, std::uint32_t ordinal) { ret
 
 }  // namespace
 
-void Execution::start(const BoundPlan& plan, const Launch& launch) {
+void Execution::start(const BoundPlan& plan) {
     plan_ = &plan;
-    launch_ = launch;
     state_ = State::Running;
     if (srcs_.size() < plan.widest()) {
         srcs_.resize(plan.widest());
@@ -31,13 +30,25 @@ void Execution::start(const BoundPlan& plan, const Launch& launch) {
     }
     cursors_in_use_ = plan.lanes().size();
     if (cursors_.size() < cursors_in_use_) cursors_.resize(cursors_in_use_);
-    for (std::size_t i = 0; i < cursors_in_use_; ++i) {
-        const BoundLane& lane = plan.lanes()[i];
-        Cursor& cursor = cursors_[i];
-        cursor = Cursor{.lane = &lane, .list = &lane.before, .tiles = tiles_of(lane.channel)};
+    for (std::size_t i = 0; i < cursors_in_use_; ++i) enter_lane(cursors_[i], plan.lanes()[i]);
+}
+
+void Execution::enter_lane(Cursor& cursor, const BoundLane& lane) {
+    cursor.lane = &lane;
+    cursor.list = &lane.before;
+    cursor.tile = 0;
+    const plan::Cut& cut = launch_.cut;
+    const bool one_cut = cut.parts == 1 && cut.channels == 1 && launch_.count <= cut.chunk &&
+                         launch_.input_blocks.empty() && launch_.output_blocks.empty();
+    if (one_cut) {  // a small operation: one tile of one part, without a division
+        cursor.tiles = launch_.count > 0 ? 1 : 0;
+        cursor.tile_range = {0, launch_.count};
+        cursor.longest = launch_.count;
+    } else {
+        cursor.tiles = tiles_of(lane.channel);
         enter_tile(cursor);
-        enter_list(cursor);
     }
+    enter_list(cursor);
 }
 
 bool Execution::progress() {
@@ -303,7 +314,7 @@ Execution::Outcome Execution::run_wait(const Cursor& cursor, const BoundStep& st
             const auto owner = static_cast<Rank>(operand.op.peer.at(cursor.s, 0, f));
             const std::uint32_t next = ordinal(waits_, channel, operand.op.tag, owner) + 1;
             const auto& counter = domain_.counter(channel, owner, operand.op.tag);
-            if (counter.value.load(std::memory_order_seq_cst) < counter_value(launch_.sequence, next)) {
+            if (counter.value.load(std::memory_order_acquire) < counter_value(launch_.sequence, next)) {
                 return Outcome::Blocked;
             }
             if (next == 1 && domain_.records(owner).signature(launch_.sequence) != launch_.signature) {

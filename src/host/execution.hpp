@@ -15,7 +15,7 @@ namespace rondo::host {
 /// A block of a buffer whose blocks have their own places and extents: v-forms and groups.
 struct BlockExtent {
     std::byte* data = nullptr;
-    std::int64_t extent = 0;  ///< elements
+    std::int64_t extent = 0;      ///< elements
     std::uint64_t signature = 0;  ///< of messages that carry this block
 };
 
@@ -27,8 +27,8 @@ struct Launch {
     std::size_t element_bytes = 1;
     plan::Cut cut{};
     reduce::Kernel kernel = nullptr;
-    std::uint32_t divisor = 1;    ///< for steps with `post`; 1: nothing to divide
-    bool stream = false;          ///< outputs are large: write them past the caches
+    std::uint32_t divisor = 1;  ///< for steps with `post`; 1: nothing to divide
+    bool stream = false;        ///< outputs are large: write them past the caches
     const std::byte* input = nullptr;
     std::byte* output = nullptr;
     std::byte* scratch = nullptr;
@@ -60,8 +60,12 @@ public:
     Execution(transport::memory::Domain& domain, Rank rank, Traffic& traffic)
         : domain_(domain), rank_(rank), traffic_(traffic) {}
 
-    /// Makes `plan` current. `plan` must outlive the operation. Runs nothing yet.
-    void start(const BoundPlan& plan, const Launch& launch);
+    /// What the next start() will launch, and after it what is being launched. Changed between operations only.
+    [[nodiscard]] Launch& launch() noexcept { return launch_; }
+    [[nodiscard]] const Launch& launch() const noexcept { return launch_; }
+
+    /// Makes `plan` current with launch(). `plan` must outlive the operation. Runs nothing yet.
+    void start(const BoundPlan& plan);
 
     /// Runs every lane as far as it goes. Returns true if any step ran.
     bool progress();
@@ -96,13 +100,14 @@ private:
         std::int64_t tile_begin = 0;
         std::int64_t longest_span = 0;  ///< elements of the step's range for part 0
         std::uint64_t signature = 0;
-        bool inlined = false;           ///< messages of this tile travel in their lines
+        bool inlined = false;  ///< messages of this tile travel in their lines
     };
 
     bool run_lane(Cursor& cursor);
     void enter_list(Cursor& cursor);
     void enter_tile(Cursor& cursor);
     void advance(Cursor& cursor);
+    void enter_lane(Cursor& cursor, const BoundLane& lane);
     std::int64_t tiles_of(int channel) const;
 
     Outcome run_step(const Cursor& cursor, const BoundStep& step);

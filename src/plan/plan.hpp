@@ -64,7 +64,7 @@ struct Index {
 
     [[nodiscard]] constexpr std::int64_t at(std::int64_t s, std::int64_t j, std::int64_t f) const noexcept {
         std::int64_t value = c0 + cs * s + cj * j + cf * f;
-        if (mod != 0) {
+        if (mod != 0 && (value < 0 || value >= mod)) {
             value %= mod;
             if (value < 0) value += mod;
         }

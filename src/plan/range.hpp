@@ -26,6 +26,7 @@ constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t unit) noexcept 
 /// non-empty part takes what is left; later ones are empty). Spans `width` neighbouring parts.
 constexpr Range split(std::int64_t extent, std::int64_t parts, std::int64_t index, std::int64_t width,
                       std::int64_t align) noexcept {
+    if (parts == 1) return index == 0 ? Range{0, extent} : Range{extent, extent};  // no division for the common case
     const std::int64_t each = ceil_div(ceil_div(extent, parts), align) * align;
     const std::int64_t begin = std::min(index * each, extent);
     return {begin, std::min(begin + width * each, extent)};
@@ -47,7 +48,10 @@ constexpr Range channel_share(std::int64_t extent, const Cut& cut, std::int32_t 
 
 /// Number of tiles that a channel needs for its share of `extent`.
 constexpr std::int64_t tile_count(std::int64_t extent, const Cut& cut, std::int32_t channel) noexcept {
-    return ceil_div(channel_share(extent, cut, channel).size(), cut.chunk * cut.parts);
+    const std::int64_t share = channel_share(extent, cut, channel).size();
+    const std::int64_t full = cut.chunk * cut.parts;
+    if (share <= full) return share > 0 ? 1 : 0;
+    return ceil_div(share, full);
 }
 
 /// Elements of the extent that `width` parts from `part` on hold in tile `tile` of channel `channel`. Empty beyond

@@ -1,15 +1,21 @@
 #pragma once
 // How a poster wakes a rank that sleeps. One doorbell per rank; every post towards the rank ends with notify().
 //
-// Memory order. The poster stores its news (seq_cst) and then loads `sleeping` (seq_cst). The sleeper stores `sleeping`
-// (seq_cst), polls everything once more with seq_cst loads, and only then sleeps. In the single total order of these
-// four operations either the poster sees the flag and wakes, or the sleeper's last poll sees the news: no lost wake-up
-// (Dekker's argument). Between the last poll and the sleep the kernel compares `word`, which every wake changes.
+// Memory order. The poster stores its news (release) and then loads `sleeping`. The sleeper stores `sleeping`, polls
+// everything once more, and only then sleeps. Without more, both loads could miss the other's store (Dekker's problem).
+// A full barrier after every post would cost the fast path its store's whole way to the other core, so the rare side
+// pays for both: between its store and its last poll the sleeper calls membarrier(2), which executes a full barrier on
+// every core that runs a thread of this process. The poster's load follows its store in program order (the signal fence
+// keeps the compiler from swapping them), so that barrier falls either before its load, which then sees the flag, or
+// after its store, which the last poll then sees. Where the kernel has no membarrier, sleeps are kept short instead:
+// a wake-up that was missed costs kBlindSleep at most. Between the last poll and the sleep the kernel compares `word`,
+// which every wake changes.
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <climits>
 #include <cstdint>
@@ -19,9 +25,10 @@ namespace rondo::transport {
 
 class alignas(128) Doorbell {
 public:
-    /// After a seq_cst store of news: wakes the owner if it sleeps. One load when it does not.
+    /// After a release store of news: wakes the owner if it sleeps. One load when it does not.
     void notify() noexcept {
-        if (sleeping_.load(std::memory_order_seq_cst) != 0) ring();
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        if (sleeping_.load(std::memory_order_relaxed) != 0) ring();
     }
 
     /// Wakes the owner without looking.
@@ -34,11 +41,13 @@ public:
     std::uint32_t announce() noexcept {
         const std::uint32_t word = word_.load(std::memory_order_seq_cst);
         sleeping_.store(1, std::memory_order_seq_cst);
+        barrier_everywhere();
         return word;
     }
 
     /// Owner: sleeps until the bell rings or `nanoseconds` pass.
     void sleep(std::uint32_t word, std::int64_t nanoseconds) noexcept {
+        if (!has_membarrier()) nanoseconds = std::min(nanoseconds, kBlindSleep);
         const timespec timeout{.tv_sec = nanoseconds / 1'000'000'000, .tv_nsec = nanoseconds % 1'000'000'000};
         ::syscall(SYS_futex, &word_, FUTEX_WAIT, word, &timeout, nullptr, 0);
     }
@@ -47,6 +56,22 @@ public:
     void retract() noexcept { sleeping_.store(0, std::memory_order_relaxed); }
 
 private:
+    static constexpr std::int64_t kBlindSleep = 500'000;  // nanoseconds
+
+    /// Registers the process for expedited barriers, once.
+    static bool has_membarrier() noexcept {
+        static const bool registered = ::syscall(SYS_membarrier, kRegister, 0, 0) == 0;
+        return registered;
+    }
+
+    static void barrier_everywhere() noexcept {
+        if (has_membarrier()) ::syscall(SYS_membarrier, kBarrier, 0, 0);
+    }
+
+    // MEMBARRIER_CMD_PRIVATE_EXPEDITED and its registration (linux/membarrier.h).
+    static constexpr int kBarrier = 1 << 3;
+    static constexpr int kRegister = 1 << 4;
+
     std::atomic<std::uint32_t> word_{0};
     std::atomic<std::uint32_t> sleeping_{0};
     static_assert(std::atomic<std::uint32_t>::is_always_lock_free && sizeof(std::atomic<std::uint32_t>) == 4);

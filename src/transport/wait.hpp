@@ -30,8 +30,8 @@ public:
 
 /// How long each rung of the ladder lasts. Computed once per communicator from ranks and usable cores.
 struct WaitPolicy {
-    std::chrono::nanoseconds spin{2'000};    ///< polling with a pause instruction; 0 where cores are short
-    std::chrono::nanoseconds yield{50'000};  ///< then giving up the core between polls, at least kYields times
+    std::chrono::nanoseconds spin{2'000};       ///< polling with a pause instruction; 0 where cores are short
+    std::chrono::nanoseconds yield{50'000};     ///< then giving up the core between polls, at least kYields times
     std::chrono::nanoseconds tick{50'000'000};  ///< longest sleep before the next examine()
 };
 
@@ -42,14 +42,16 @@ WaitPolicy wait_policy(int local_ranks, int cores, double spin_us) noexcept;
 /// One wait. Use:
 ///     Waiter waiter(policy, bell, watch);
 ///     while (!poll()) if (Code code = waiter.pause(); code != Code::Success) return code;
-/// Every load that poll() decides on must be seq_cst (see doorbell.hpp).
+/// Every load that poll() decides on must be acquire, and follow this call's return (see doorbell.hpp).
 class Waiter {
 public:
     Waiter(const WaitPolicy& policy, Doorbell& bell, Watch& watch) noexcept
         : policy_(policy), bell_(bell), watch_(watch) {}
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
-    ~Waiter() { if (rung_ == Rung::Announced) bell_.retract(); }
+    ~Waiter() {
+        if (rung_ == Rung::Announced) bell_.retract();
+    }
 
     /// After a poll that found nothing. Returns Success to poll again, else the reason to give up.
     Code pause() noexcept {

@@ -56,7 +56,7 @@ public:
 
     /// Advances `counter` to `value` and wakes every sleeper of `owner`'s peers.
     void advance(Counter& counter, std::uint64_t value) noexcept {
-        counter.value.store(value, std::memory_order_seq_cst);
+        counter.value.store(value, std::memory_order_release);
         for (Rank rank = 0; rank < nranks_; ++rank) shared(rank).bell.notify();
     }
 
@@ -68,9 +68,9 @@ public:
     /// The first cause; code Success while there is none.
     [[nodiscard]] Cause cause() const;
 
-    // Leases: while a rank is inside a plan that touches its peers' own buffers, it says so, and looks at failed() after
-    // saying it (seq_cst both). Whoever fails the domain and then finds nobody inside knows that no peer will touch its
-    // buffers any more.
+    // Leases: while a rank is inside a plan that touches its peers' own buffers, it says so, and looks at failed()
+    // after saying it (seq_cst both). Whoever fails the domain and then finds nobody inside knows that no peer will
+    // touch its buffers any more.
 
     void enter(Rank rank) noexcept { shared(rank).inside.store(1, std::memory_order_seq_cst); }
     void leave(Rank rank) noexcept { shared(rank).inside.store(0, std::memory_order_release); }

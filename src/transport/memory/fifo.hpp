@@ -6,10 +6,10 @@
 // reads nothing else). A longer message puts its payload into the slot that belongs to the line (protocol Simple).
 // Which of the two a message uses is computed from its longest possible length by both ends alike.
 //
-// Memory order. Sender: payload and signature with plain stores, then word with a seq_cst (hence release) store. The
-// receiver loads the word (seq_cst, hence acquire) until it names the expected message; payload and signature are then
-// visible. Receiver: after its last read of the payload, `consumed` with a seq_cst store; the sender loads it before it
-// writes the slot again. Each variable has one writer. seq_cst, and not just release/acquire, for the doorbell's sake.
+// Memory order. Sender: payload and signature with plain stores, then the word with a release store. The receiver loads
+// the word (acquire) until it names the expected message; payload and signature are then visible. Receiver: after its
+// last read of the payload, `consumed` with a release store; the sender loads it (acquire) before it writes the slot
+// again. Each variable has one writer.
 // The sender looks at `consumed` only when its cached credits run out: once per `slots` messages.
 
 #include <atomic>
@@ -55,7 +55,7 @@ public:
     /// True where a message may be written.
     [[nodiscard]] bool writable() noexcept {
         if (posted_ - credit_ < slots_) return true;
-        credit_ = consumed_.load(std::memory_order_seq_cst);
+        credit_ = consumed_.load(std::memory_order_acquire);
         return posted_ - credit_ < slots_;
     }
 
@@ -75,7 +75,7 @@ public:
         const std::size_t length = std::exchange(length_, 0);
         line.signature = signature;
         ++posted_;
-        line.word.store(word_of(posted_, length), std::memory_order_seq_cst);
+        line.word.store(word_of(posted_, length), std::memory_order_release);
         write_slot_ = write_slot_ + 1 == slots_ ? 0 : write_slot_ + 1;
         receiver_bell_.notify();
         return length;
@@ -86,7 +86,7 @@ public:
     /// True where a message has arrived and not been released.
     [[nodiscard]] bool readable() const noexcept {
         // A fresh line says 0 and an old one an earlier sequence; 2^32 messages lie between equal ones.
-        const std::uint64_t word = lines_[read_slot_].word.load(std::memory_order_seq_cst);
+        const std::uint64_t word = lines_[read_slot_].word.load(std::memory_order_acquire);
         return word >> 32U == ((received_ + 1) & 0xffffffffU);
     }
 
@@ -105,7 +105,7 @@ public:
     void release() noexcept {
         ++received_;
         read_slot_ = read_slot_ + 1 == slots_ ? 0 : read_slot_ + 1;
-        consumed_.store(received_, std::memory_order_seq_cst);
+        consumed_.store(received_, std::memory_order_release);
         sender_bell_.notify();
     }
 

@@ -46,12 +46,12 @@ public:
     [[nodiscard]] std::optional<CallRecord> find(std::uint64_t sequence) const noexcept {
         const Entry& entry = entries_[sequence % kDepth];
         if (entry.sequence.load(std::memory_order_acquire) != sequence) return std::nullopt;
-        const CallRecord record{.sequence = sequence,
-                                .signature = entry.signature.load(std::memory_order_acquire),
-                                .input = entry.input.load(std::memory_order_acquire),
-                                .output = entry.output.load(std::memory_order_acquire),
-                                .call = {entry.call[0].load(std::memory_order_acquire),
-                                         entry.call[1].load(std::memory_order_acquire)}};
+        const CallRecord record{
+            .sequence = sequence,
+            .signature = entry.signature.load(std::memory_order_acquire),
+            .input = entry.input.load(std::memory_order_acquire),
+            .output = entry.output.load(std::memory_order_acquire),
+            .call = {entry.call[0].load(std::memory_order_acquire), entry.call[1].load(std::memory_order_acquire)}};
         if (entry.sequence.load(std::memory_order_relaxed) != sequence) return std::nullopt;
         return record;
     }
