@@ -48,7 +48,9 @@ Settings Runtime::load_settings() {
         if (first_time(warning)) log_.warn(Logger::kNoRank, "{}", warning);
     }
     report.throw_errors();
-    if (log_.enabled(LogLevel::Version) && first_time(build_info())) {
+    // WARN, the default, is silent as long as all is well.
+    const bool show_version = log_.enabled(LogLevel::Version) && report.settings.debug != LogLevel::Warn;
+    if (show_version && first_time(build_info())) {
         log_.write(LogLevel::Version, Logger::kNoRank, build_info());
     }
     for (const SettingRow& row : report.rows) {

@@ -47,6 +47,16 @@ TEST(Runtime, SettingsAreReadAnewAndSaidOnce) {
     EXPECT_EQ(count(text, "unknown setting RONDO_NSLOT is ignored; did you mean RONDO_NSLOTS?"), 1) << text;
 }
 
+TEST(Runtime, IsSilentByDefault) {
+    testing::internal::CaptureStderr();
+    testing::internal::CaptureStdout();
+    const Variable debug("RONDO_DEBUG", nullptr);
+    const Variable slots("RONDO_NSLOTS", "13");
+    EXPECT_EQ(Runtime::get().load_settings().nslots, 13);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+    EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+}
+
 TEST(Runtime, BadSettingIsAnError) {
     const Variable slots("RONDO_NSLOTS", "0");
     EXPECT_THROW(Runtime::get().load_settings(), Error);
