@@ -195,8 +195,8 @@ private:
     }
 };
 
-/// Floats: the smaller; of equal ones (which differ at most in the sign of zero) the OR of the bits, so -0 if either is;
-/// and if a or b is NaN, again the OR, which is a NaN too since exponent bits and a payload bit survive it.
+/// Floats: the smaller; of equal ones (which differ at most in the sign of zero) the OR of the bits, so -0 if either is
+/// -0; and if a or b is NaN, again the OR, which is a NaN too since its exponent and a payload bit survive.
 struct Minimum {
     template <class D>
     static HWY_INLINE VecOf<D> apply(D, VecOf<D> a, VecOf<D> b) {

@@ -48,7 +48,7 @@ Kernel kernel_for(DataType type, ReduceOp op) noexcept;
 /// Copies `bytes` bytes from `src` to each of dst[0..ndst), reading the source once. Rules of ReduceCopy.
 void copy(void* const* dst, int ndst, const void* src, std::size_t bytes, bool stream) noexcept;
 
-/// The instruction set that kernel_for chose: "AVX3" (AVX-512), "AVX2", "NEON", "EMU128" or "SCALAR" (portable code).
+/// The instruction set that kernel_for chose: "AVX3" (AVX-512), "AVX2", "NEON" or "SCALAR" (portable code).
 const char* target_name() noexcept;
 
 }  // namespace rondo::reduce

@@ -6,3 +6,7 @@
 
 #define HWY_DISABLED_TARGETS \
     (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+
+// Portable code is one lane at a time with every compiler. Highway's 128-bit emulation, its default with some, is no
+// faster here and takes minutes to compile under sanitizers.
+#define HWY_BROKEN_EMU128 1
