@@ -14,6 +14,7 @@ endfunction()
 rondo_require(fmt libfmt-dev)
 rondo_require(spdlog libspdlog-dev)
 rondo_require(hwy libhwy-dev)
+rondo_require(nlohmann_json nlohmann-json3-dev)
 
 # fmt by its headers, without libfmt: src/base/fmt_library.cpp holds the one copy of its code, which stays private to
 # librondo. (FMT_HEADER_ONLY would compile that code again in every file: seconds for each.)

@@ -1,0 +1,30 @@
+# Sourced by scripts/test and scripts/quickstart: stages with times, logs and one clear line on failure.
+
+stage_began=$SECONDS
+stage_logs=${stage_logs:?directory for logs}
+
+# stage NAME COMMAND...: runs the command with its output in a log; prints a line at start and end. Ends the script with
+# the tail of the log if the command fails.
+stage() {
+    local name=$1 log began=$SECONDS status=0
+    shift
+    mkdir -p "$stage_logs"
+    log=$stage_logs/${name//[^A-Za-z0-9]/-}.log
+    printf '[%4d s] %s ...\n' $((SECONDS - stage_began)) "$name"
+    "$@" >"$log" 2>&1 </dev/null || status=$?
+    if [ $status != 0 ]; then
+        tail -n 60 "$log"
+        echo
+        printf '[%4d s] FAILED: %s (exit status %d after %d s; whole output: %s)\n' $((SECONDS - stage_began)) "$name" \
+            $status $((SECONDS - began)) "$log"
+        exit 1
+    fi
+    printf '[%4d s] %s: ok, %d s%s\n' $((SECONDS - stage_began)) "$name" $((SECONDS - began)) "$(stage_note "$log")"
+}
+
+# What is worth showing of a log: ctest's count of tests.
+stage_note() {
+    local summary
+    summary=$(grep -E '^[0-9]+% tests passed' "$1" | tail -n 1 || true)
+    if [ -n "$summary" ]; then printf ' (%s)' "$summary"; fi
+}
