@@ -66,18 +66,11 @@ public:
     using Value = typename Element::Value;
     using Wide = std::conditional_t<std::is_signed_v<Value>, std::int64_t, std::uint64_t>;
 
-    explicit IntReduction(const Inputs& inputs) noexcept
-        : nranks_(inputs.nranks), bound_(bound_of(kLimit, inputs.nranks)) {}
+    explicit IntReduction(const Inputs& inputs) noexcept : inputs_(inputs), nranks_(inputs.nranks) {}
 
     [[nodiscard]] Bits input(int rank, std::uint64_t hash, std::size_t element) const noexcept {
         if constexpr (Op == rondoProd) return static_cast<Bits>(hash | 3);
-        if constexpr (Op == rondoAvg && std::is_signed_v<Value>) {
-            return static_cast<Bits>(signed_term(hash, bound_, kLimit, nranks_, rank, element));
-        }
-        if constexpr (Op == rondoAvg) {
-            if (bound_ == 0) return contributes(kLimit, nranks_, rank, element) ? Bits{1} : Bits{0};
-            return static_cast<Bits>(hash & (bound_ - 1));
-        }
+        if constexpr (Op == rondoAvg) return static_cast<Bits>(average_term(rank, element));
         return static_cast<Bits>(hash);
     }
 
@@ -109,8 +102,28 @@ private:
         return static_cast<std::uint64_t>(static_cast<Wide>(static_cast<Value>(bits)));
     }
 
+    /// Truncation hides a lost term from a quotient, except where the sum is a multiple of n and the term has its sign.
+    /// So neighbouring ranks have mean + x and mean - x, which sum up to n * mean; the sign belongs to the element.
+    /// Every other element has something on top, so that there is a remainder to truncate.
+    [[nodiscard]] std::uint64_t average_term(int rank, std::size_t element) const noexcept {
+        const auto n = static_cast<std::uint64_t>(nranks_);
+        const std::uint64_t largest = kLimit / n;
+        if (largest == 0) return contributes(kLimit, nranks_, rank, element) ? 1 : 0;
+        const std::uint64_t shared = hash_of(key_of(inputs_, -1), element);
+        const std::uint64_t mean = 1 + (shared >> 1) % largest;
+        std::uint64_t term = mean;
+        if ((rank ^ 1) < nranks_) {
+            const std::uint64_t x = hash_of(key_of(inputs_, -2 - rank / 2), element) % (mean + 1);
+            term = (rank & 1) == 0 ? mean + x : mean - x;
+        }
+        const bool takes_rest = element % 2 == 1 && (static_cast<std::uint64_t>(rank) + element) % n == 0;
+        if (takes_rest) term += (shared >> 32) % (std::min(n - 1, kLimit - n * mean) + 1);
+        const bool negative = std::is_signed_v<Value> && (shared & 1) != 0;
+        return negative ? 0 - term : term;
+    }
+
+    Inputs inputs_;
     int nranks_;
-    std::uint64_t bound_;
 };
 
 template <class Element, rondoRedOp_t Op>

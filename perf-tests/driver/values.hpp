@@ -9,8 +9,9 @@
 //                   significand (|sum| <= 2^8 for bfloat16 with any number of ranks)
 //   prod, floats    one factor with a full mantissa, up to twelve powers +-2 or +-1/2, the others +-1
 //   max, min        any value, for floats finite and not -0
-//   avg             as sum, for integers bounded so that the sum does not wrap; expected: the exact sum divided by the
-//                   ranks, truncated toward zero (integers) or rounded to nearest (floats)
+//   avg, floats     as sum; expected: the exact sum divided by the ranks, rounded to nearest
+//   avg, integers   of one sign in an element, bounded so that the sum does not wrap, and in half of the elements a
+//                   multiple of the ranks; expected: the exact sum divided by the ranks, truncated toward zero
 //
 // Comparison is of bits. Only the average of floats over a number of ranks that is not a power of two may be off by one
 // unit in the last place, since multiplying by the reciprocal is as good an implementation as dividing.
