@@ -19,11 +19,11 @@ struct Shape {
     Collective collective;
     Algorithm algorithm;
     Needs needs;
-    /// True where the shape can be built for these facts (halving-doubling wants a power of two, say).
+    /// True where the shape can be built for these facts (hierarchical shapes want hosts with equally many ranks, say).
     bool (*serves)(const Facts&);
     Plan (*build)(const Facts&, Rank rank);
     /// `bytes`: the size of the collective as nccl-tests counts it (the whole vector; n x count for all_gather,
-    /// reduce_scatter and all_to_all).
+    /// reduce_scatter and all_to_all). A barrier is launched with count 1 and one readable byte as its input.
     Cost (*cost)(const Facts&, double bytes);
 };
 

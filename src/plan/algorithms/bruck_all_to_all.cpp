@@ -9,9 +9,9 @@
 // Cost: T = ceil(log2 n) (alpha + about bytes/2 * beta).
 // A rank waits for a message only after it has sent its own of the round: one slot suffices.
 //
-// The numbers j < n with bit k set, as rows of few steps: each binary digit b > k of n that is 1 gives an aligned interval
-// h..h+2^b-1, and what remains is less than 2^(k+1) numbers, whose upper ones from 2^k on have the bit set. In an
-// interval, the numbers h + x with bit k of x set are those with bit k of y = 2^b-1 - x clear. The even numbers 2i,
+// The numbers j < n with bit k set, as rows of few steps: each binary digit b > k of n that is 1 gives an aligned
+// interval h..h+2^b-1, and what remains is less than 2^(k+1) numbers, whose upper ones from 2^k on have the bit set. In
+// an interval, the numbers h + x with bit k of x set are those with bit k of y = 2^b-1 - x clear. The even numbers 2i,
 // i < 2^(b-1), have bit 0 clear, and multiplication by 2^k modulo 2^b-1 rotates b-bit numbers by k places: so
 // y = 2^(k+1) i mod (2^b-1) runs through all of them. A round takes one step for each such digit of n, and one for the
 // rest: one where n is a power of two, log2 n at most.

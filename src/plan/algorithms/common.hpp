@@ -9,7 +9,9 @@
 
 namespace rondo::plan {
 
-inline Operand input(Index block = fixed(0)) { return {.place = Place::Local, .buffer = Buffer::Input, .block = block}; }
+inline Operand input(Index block = fixed(0)) {
+    return {.place = Place::Local, .buffer = Buffer::Input, .block = block};
+}
 
 /// This rank's input as a contribution to a reduction: its first read.
 inline Operand contribution(Index block = fixed(0)) {
@@ -26,20 +28,14 @@ inline Operand scratch(Index block = fixed(0)) {
 
 /// A whole message from `peer`: acquired and given back by one step.
 inline Operand receive(Index peer, int tag = 0) {
-    return {.place = Place::Inbox,
-            .tag = static_cast<std::uint8_t>(tag),
-            .acquire = true,
-            .publish = true,
-            .peer = peer};
+    return {
+        .place = Place::Inbox, .tag = static_cast<std::uint8_t>(tag), .acquire = true, .publish = true, .peer = peer};
 }
 
 /// A whole message to `peer`: acquired and posted by one step.
 inline Operand send(Index peer, int tag = 0) {
-    return {.place = Place::Outbox,
-            .tag = static_cast<std::uint8_t>(tag),
-            .acquire = true,
-            .publish = true,
-            .peer = peer};
+    return {
+        .place = Place::Outbox, .tag = static_cast<std::uint8_t>(tag), .acquire = true, .publish = true, .peer = peer};
 }
 
 /// The operand `fan` times; its indices count them in f.
@@ -121,11 +117,8 @@ inline std::vector<Step> relay(const Facts& facts, Step step, const Operand& she
     const Operand outbox = step.dsts.back();
     step.dsts.pop_back();
     if (step.dsts.empty()) step.dsts.push_back(shelf);
-    Step onward{.rows = step.rows,
-                .width = step.width,
-                .part = step.part,
-                .dsts = {outbox},
-                .srcs = {step.dsts.front()}};
+    Step onward{
+        .rows = step.rows, .width = step.width, .part = step.part, .dsts = {outbox}, .srcs = {step.dsts.front()}};
     return {std::move(step), std::move(onward)};
 }
 
@@ -135,9 +128,9 @@ inline std::int32_t relay_scratch(const Facts& facts) { return facts.slots > 1 ?
 inline bool always(const Facts&) { return true; }
 
 /// ceil(log2(n)), n >= 1.
-inline int log2_ceil(Rank n) { return std::bit_width(static_cast<std::uint32_t>(n - 1)); }
+inline int log2_ceil(Rank n) { return static_cast<int>(std::bit_width(static_cast<std::uint32_t>(n - 1))); }
 
 /// floor(log2(n)), n >= 1.
-inline int log2_floor(Rank n) { return std::bit_width(static_cast<std::uint32_t>(n)) - 1; }
+inline int log2_floor(Rank n) { return static_cast<int>(std::bit_width(static_cast<std::uint32_t>(n))) - 1; }
 
 }  // namespace rondo::plan

@@ -20,10 +20,11 @@ Plan build_direct_all_reduce(const Facts& facts, Rank rank) {
     Plan plan = start_plan(Collective::AllReduce, Algorithm::Direct, facts, rank);
     if (n == 1) return alone(std::move(plan), facts);
     plan.parts = n;
-    return met(std::move(plan), facts, {.post = true,
-                                        .part = fixed(rank),
-                                        .dsts = {fan(n, peer_output(rank_f()))},
-                                        .srcs = {fan(n, peer_contribution(rank_f()))}});
+    return met(std::move(plan), facts,
+               {.post = true,
+                .part = fixed(rank),
+                .dsts = {fan(n, peer_output(rank_f()))},
+                .srcs = {fan(n, peer_contribution(rank_f()))}});
 }
 
 Plan build_direct_reduce(const Facts& facts, Rank rank) {
@@ -31,10 +32,11 @@ Plan build_direct_reduce(const Facts& facts, Rank rank) {
     Plan plan = start_plan(Collective::Reduce, Algorithm::Direct, facts, rank);
     if (n == 1) return alone(std::move(plan), facts);
     plan.parts = n;
-    return met(std::move(plan), facts, {.post = true,
-                                        .part = fixed(rank),
-                                        .dsts = {peer_output(fixed(facts.root))},
-                                        .srcs = {fan(n, peer_contribution(rank_f()))}});
+    return met(std::move(plan), facts,
+               {.post = true,
+                .part = fixed(rank),
+                .dsts = {peer_output(fixed(facts.root))},
+                .srcs = {fan(n, peer_contribution(rank_f()))}});
 }
 
 Plan build_direct_reduce_scatter(const Facts& facts, Rank rank) {

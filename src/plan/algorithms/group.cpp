@@ -11,10 +11,10 @@
 // message is not there: the sender's lane waits at this key or a smaller one. By choice it is this key, so the send
 // waits for a slot, which the receive of an earlier message of this FIFO frees, whose key is smaller; the receiver has
 // passed it, since its lane stands at this key. If it is a send, the receive of an earlier message of the FIFO has not
-// run, so the receiver's lane waits at a smaller key. Both contradict the choice. The tile loop is outermost at both ends, so that a long message
-// does not hold up the others.
-// Source: the ordering by distance is that of pairwise exchange, Thakur, Rabenseifner and Gropp, "Optimization of
-// collective communication operations in MPICH", IJHPCA 19 (2005).
+// run, so the receiver's lane waits at a smaller key. Both contradict the choice. The tile loop is outermost at both
+// ends, so that a long message does not hold up the others. Source: the ordering by distance is that of pairwise
+// exchange, Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19
+// (2005).
 
 #include <algorithm>
 #include <string>
@@ -29,10 +29,10 @@ namespace {
 void require_peers(Rank nranks, std::span<const GroupOp> ops) {
     for (std::size_t i = 0; i < ops.size(); ++i) {
         if (ops[i].peer >= 0 && ops[i].peer < nranks) continue;
-        throw Error(Code::InvalidArgument,
-                    std::string(ops[i].send ? "send" : "receive") + " number " + std::to_string(i) +
-                        " of the group names rank " + std::to_string(ops[i].peer) + "; ranks are 0 to " +
-                        std::to_string(nranks - 1));
+        throw Error(Code::InvalidArgument, std::string(ops[i].send ? "send" : "receive") + " number " +
+                                               std::to_string(i) + " of the group names rank " +
+                                               std::to_string(ops[i].peer) + "; ranks are 0 to " +
+                                               std::to_string(nranks - 1));
     }
 }
 
@@ -60,11 +60,11 @@ std::vector<Step> self_copies(Rank rank, std::span<const GroupOp> ops) {
     if (sent.size() != received.size()) {
         const bool send = sent.size() > received.size();
         const std::int32_t index = (send ? sent : received)[std::min(sent.size(), received.size())];
-        throw Error(Code::InvalidUsage,
-                    "rank " + std::to_string(rank) + " has " + std::to_string(sent.size()) + " sends to and " +
-                        std::to_string(received.size()) + " receives from itself in one group: " +
-                        (send ? "send" : "receive") + " number " + std::to_string(index) +
-                        " has no partner; put both into the same group");
+        throw Error(Code::InvalidUsage, "rank " + std::to_string(rank) + " has " + std::to_string(sent.size()) +
+                                            " sends to and " + std::to_string(received.size()) +
+                                            " receives from itself in one group: " + (send ? "send" : "receive") +
+                                            " number " + std::to_string(index) +
+                                            " has no partner; put both into the same group");
     }
     std::vector<Step> steps;
     for (std::size_t k = 0; k < sent.size(); ++k) {

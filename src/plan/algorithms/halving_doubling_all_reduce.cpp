@@ -83,8 +83,7 @@ Plan build_halving_doubling_all_reduce(const Facts& facts, Rank rank) {
     const Span all{0, core.size};
     std::vector<Step> steps;
     if (core.folds(rank)) {
-        steps = {over(all, send(fixed(rank - 1)), {contribution()}),
-                 over(all, output(), {receive(fixed(rank - 1))})};
+        steps = {over(all, send(fixed(rank - 1)), {contribution()}), over(all, output(), {receive(fixed(rank - 1))})};
     } else if (core.unfolds(rank)) {
         steps = rounds(core, core.number_of(rank), output());
         steps.insert(steps.begin(), over(all, output(), {receive(fixed(rank + 1)), contribution()}));

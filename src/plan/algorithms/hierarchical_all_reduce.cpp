@@ -3,7 +3,8 @@
 // rank, and their latency is paid H times and not H*L times.
 //
 // Steps, for each tile of L*H parts, in three lanes, so that tiles overlap:
-//   lane 0   ring reduce-scatter inside the host, over L spans of H neighbouring parts; span i of the host's sum goes to
+//   lane 0   ring reduce-scatter inside the host, over L spans of H neighbouring parts; span i of the host's sum goes
+//   to
 //            lane 1 as a message to oneself
 //   lane 1   writes it to the output; ring all-reduce of its H parts with the ranks i of the other hosts, in place
 //            there; the result goes to lane 2 as a message to oneself
@@ -34,11 +35,9 @@ Lane reduce_scatter_inside(const Facts& facts, const Seat& seat) {
     const Rank i = seat.local;
     return {{
         each_tile({{.width = seat.hosts, .part = span(i - 1, 0), .dsts = {to}, .srcs = {contribution()}}}),
-        each_tile(relay(facts, {.width = seat.hosts,
-                                .part = span(i - 2, -1),
-                                .dsts = {to},
-                                .srcs = {from, contribution()}}),
-                  seat.locals - 2),
+        each_tile(
+            relay(facts, {.width = seat.hosts, .part = span(i - 2, -1), .dsts = {to}, .srcs = {from, contribution()}}),
+            seat.locals - 2),
         each_tile({{.width = seat.hosts, .part = span(i, 0), .dsts = {up}, .srcs = {from, contribution()}}}),
     }};
 }
@@ -58,10 +57,7 @@ Lane all_reduce_rail(const Facts& facts, const Seat& seat) {
         each_tile({{.width = seat.hosts, .part = fixed(first), .dsts = {output()}, .srcs = {in}},
                    {.part = part(h - 1, 0), .dsts = {to}, .srcs = {output()}}}),
         each_tile(relay(facts, {.part = part(h - 2, -1), .dsts = {to}, .srcs = {from, output()}}, output()), onward),
-        each_tile(relay(facts, {.post = true,
-                                .part = part(h, 0),
-                                .dsts = {output(), to},
-                                .srcs = {from, output()}})),
+        each_tile(relay(facts, {.post = true, .part = part(h, 0), .dsts = {output(), to}, .srcs = {from, output()}})),
         each_tile(relay(facts, {.part = part(h - 1, -1), .dsts = {output(), to}, .srcs = {from}}), onward),
         each_tile({{.part = part(h + 1, 0), .dsts = {output()}, .srcs = {from}},
                    {.width = seat.hosts, .part = fixed(first), .dsts = {back}, .srcs = {output()}}}),
@@ -92,8 +88,9 @@ Plan build_hierarchical_all_reduce(const Facts& facts, Rank rank) {
     plan.parts = facts.nranks;
     plan.message_parts = seat.hosts;
     plan.scratch_blocks = relay_scratch(facts);
-    return with_lanes(std::move(plan), facts,
-                      {reduce_scatter_inside(facts, seat), all_reduce_rail(facts, seat), all_gather_inside(facts, seat)});
+    return with_lanes(
+        std::move(plan), facts,
+        {reduce_scatter_inside(facts, seat), all_reduce_rail(facts, seat), all_gather_inside(facts, seat)});
 }
 
 Cost cost_hierarchical_all_reduce(const Facts& facts, double bytes) {

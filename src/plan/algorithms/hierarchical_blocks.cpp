@@ -56,8 +56,7 @@ Lane all_gather_inside(const Facts& facts, const Seat& seat) {
     const Operand from = rows_of(receive(seat.prev, kInside));
     const Operand to = rows_of(send(seat.next, kInside));
     Lane lane;
-    lane.blocks.push_back(
-        each_tile({{.rows = rows, .dsts = {to}, .srcs = {rows_of(receive(seat.self, kInside))}}}));
+    lane.blocks.push_back(each_tile({{.rows = rows, .dsts = {to}, .srcs = {rows_of(receive(seat.self, kInside))}}}));
     for (Rank s = 1; s < seat.locals; ++s) {
         Step step{.rows = rows, .dsts = {output(rail_blocks(facts, seat, -s))}, .srcs = {from}};
         const bool last = s == seat.locals - 1;
@@ -122,9 +121,8 @@ Cost cost_hierarchical_blocks(const Facts& facts, double bytes) {
     const auto hosts = static_cast<double>(facts.hosts.size());
     const auto locals = static_cast<double>(facts.hosts.front().size());
     const double trips = (locals - 1) + (hosts - 1);
-    return {.hops = trips,
-            .bytes = ((locals - 1) / locals + (hosts - 1) / (hosts * locals)) * bytes,
-            .messages = trips};
+    return {
+        .hops = trips, .bytes = ((locals - 1) / locals + (hosts - 1) / (hosts * locals)) * bytes, .messages = trips};
 }
 
 }  // namespace rondo::plan

@@ -44,8 +44,7 @@ Plan build_nvls_all_reduce(const Facts& facts, Rank rank) {
 Plan build_nvls_reduce_scatter(const Facts& facts, Rank rank) {
     Plan plan = start_plan(Collective::ReduceScatter, Algorithm::Nvls, facts, rank);
     if (facts.nranks == 1) return alone(std::move(plan), facts);
-    return met(std::move(plan), facts,
-               {.post = true, .dsts = {output()}, .srcs = {all_contributions(fixed(rank))}});
+    return met(std::move(plan), facts, {.post = true, .dsts = {output()}, .srcs = {all_contributions(fixed(rank))}});
 }
 
 Plan build_nvls_all_gather(const Facts& facts, Rank rank) {

@@ -9,8 +9,9 @@
 // Cost: T = alpha + (n-1) (overhead + bytes * beta).
 // In place: one lane, so a tile of the input is sent before the output overwrites it. A rank waits for messages only
 // after it has sent its own, and for a free slot only until the peer has ended the previous tile: one slot suffices.
-// Source: the all-to-all broadcast algorithm in Thakur, Rabenseifner and Gropp, "Optimization of collective
-// communication operations in MPICH", IJHPCA 19 (2005), reduced on arrival.
+// Source: the concatenation in one round, with n-1 ports, of Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient
+// algorithms for all-to-all communications in multiport message-passing systems", IEEE TPDS 8 (1997); reduced on
+// arrival.
 
 #include "plan/algorithms/all.hpp"
 #include "plan/algorithms/common.hpp"

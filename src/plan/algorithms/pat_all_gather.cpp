@@ -3,14 +3,16 @@
 //
 // Steps, for each tile, on rank r: write out the own block, then for the distances d = highest power of two below n,
 // ..., 2, 1:
-//   send blocks r-x, for x = 0, 2d, 4d, ... while x + d < n, to rank r+d; write out blocks r-d-x that come from rank r-d
+//   send blocks r-x, for x = 0, 2d, 4d, ... while x + d < n, to rank r+d; write out blocks r-d-x that come from rank
+//   r-d
 // (block numbers modulo n). After the round a rank has the blocks r-x for all multiples x of d below n. The farthest
 // link is used first, for one block, and the long messages go to the next neighbour: Bruck's all-gather does it the
 // other way round. A round of more than 32 blocks takes several messages.
 // Bytes: each rank sends (n-1)/n of the vector of n blocks, the least possible without multicast.
 // Cost: T = m alpha + (n-1)/n * bytes * beta, with m = ceil(log2 n) messages up to 64 ranks, and about n/32 far above.
 // In place (input is block r of the output): the first step copies block r to itself.
-// Source: Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale", arXiv 2506.20252 (2025).
+// Source: Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale", arXiv 2506.20252
+// (2025).
 
 #include "plan/algorithms/all.hpp"
 #include "plan/algorithms/pat.hpp"

@@ -7,9 +7,10 @@
 //   d = ..., 4, 2, 1:       send parts r-x, x = 0, 2d, 4d, ... with x + d < n, to rank r+d;
 //                           write out parts r-d-x that come from rank r-d
 // Bytes: each rank sends 2(n-1)/n of the vector, the least possible without multicast.
-// Cost: T = 2m alpha + 2(n-1)/n * bytes * beta, with m = ceil(log2 n) messages up to 64 ranks, and about n/32 far above.
-// In place: partial sums are kept in the output; an input part is read by the step that overwrites it, or sent before.
-// Source: Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale", arXiv 2506.20252 (2025).
+// Cost: T = 2m alpha + 2(n-1)/n * bytes * beta, with m = ceil(log2 n) messages up to 64 ranks, and about n/32 far
+// above. In place: partial sums are kept in the output; an input part is read by the step that overwrites it, or sent
+// before. Source: Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale", arXiv
+// 2506.20252 (2025).
 
 #include "plan/algorithms/all.hpp"
 #include "plan/algorithms/pat.hpp"

@@ -5,11 +5,13 @@
 // of the blocks r-x for all multiples x of d below n (block numbers modulo n; at first its own contributions):
 //   send those of x = d, 3d, 5d, ... to rank r-d; add what comes from rank r+d to those of x = 0, 2d, 4d, ...
 // In the last round x = 0 alone arrives: block r, complete. Where n is odd, nothing arrives in the first round for
-// x = n-1, and the own contribution is kept as it is. The partial sum of x is kept in block x/2 of scratch.
+// x = n-1, and the own contribution is kept as it is. The partial sum of x is kept in block x/2 of scratch: n/2 tiles,
+// where the paper, which runs the trees one after another for long vectors, needs log2 n.
 // Bytes: each rank sends (n-1)/n of the vector of n blocks, the least possible.
 // Cost: T = m alpha + (n-1)/n * bytes * beta, with m = ceil(log2 n) messages up to 64 ranks, and about n/32 far above.
 // In place (output is block r of the input): block r is read in the first round and written in the last.
-// Source: Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale", arXiv 2506.20252 (2025).
+// Source: Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale", arXiv 2506.20252
+// (2025).
 
 #include "plan/algorithms/all.hpp"
 #include "plan/algorithms/pat.hpp"

@@ -28,17 +28,13 @@ Plan build_ring_all_reduce(const Facts& facts, Rank rank) {
     Lane lane;
     lane.blocks = {
         each_tile({{.part = cyclic(r - 1, 0, n), .dsts = {send(next)}, .srcs = {contribution()}}}),
-        each_tile(relay(facts, {.part = cyclic(r - 2, -1, n),
-                                .dsts = {send(next)},
-                                .srcs = {receive(prev), contribution()}}),
-                  n - 2),
-        each_tile(relay(facts, {.post = true,
-                                .part = fixed(r),
-                                .dsts = {output(), send(next)},
-                                .srcs = {receive(prev), contribution()}})),
-        each_tile(relay(facts, {.part = cyclic(r - 1, -1, n),
-                                .dsts = {output(), send(next)},
-                                .srcs = {receive(prev)}}),
+        each_tile(
+            relay(facts, {.part = cyclic(r - 2, -1, n), .dsts = {send(next)}, .srcs = {receive(prev), contribution()}}),
+            n - 2),
+        each_tile(relay(
+            facts,
+            {.post = true, .part = fixed(r), .dsts = {output(), send(next)}, .srcs = {receive(prev), contribution()}})),
+        each_tile(relay(facts, {.part = cyclic(r - 1, -1, n), .dsts = {output(), send(next)}, .srcs = {receive(prev)}}),
                   n - 2),
         each_tile({{.part = cyclic(r + 1, 0, n), .dsts = {output()}, .srcs = {receive(prev)}}}),
     };

@@ -1,5 +1,5 @@
-// Broadcast and reduce along the chain root -> root+1 -> ... -> root-1 (reduce: root+1 -> ... -> root). The tiles follow
-// each other through the chain, so a long vector takes hardly longer than a send to one neighbour.
+// Broadcast and reduce along the chain root -> root+1 -> ... -> root-1 (reduce: root+1 -> ... -> root). The tiles
+// follow each other through the chain, so a long vector takes hardly longer than a send to one neighbour.
 //
 // Steps, for each tile:
 //   broadcast: the root writes out and sends its input; every rank writes out what arrives and sends it on, but the

@@ -51,8 +51,16 @@ enum class Order : std::uint8_t { RoundRobin, FirstLanes, LastLanes, Random };
 class Machine {
 public:
     Machine(std::span<const Plan> plans, std::vector<Buffers> buffers, const Launch& launch)
-        : plans_(plans), buffers_(std::move(buffers)), launch_(launch), sent(plans.size()), messages(plans.size()),
-          moved(plans.size()), egress(plans.size()), ingress(plans.size()), started_(plans.size()), open_(plans.size()) {
+        : plans_(plans),
+          buffers_(std::move(buffers)),
+          launch_(launch),
+          sent(plans.size()),
+          messages(plans.size()),
+          moved(plans.size()),
+          egress(plans.size()),
+          ingress(plans.size()),
+          started_(plans.size()),
+          open_(plans.size()) {
         for (const Plan& plan : plans_) {
             for (std::size_t c = 0; c < plan.channels.size(); ++c) {
                 require(plan.channels[c].lanes.size() <= kMaxLanes, "too many lanes");
@@ -155,8 +163,9 @@ private:
         settle(lane);
         if (lane.phase == 3) {
             hops = std::max(hops, lane.depth);
-            require(plan(lane).collective != Collective::Barrier || std::ranges::find(started_, false) == started_.end(),
-                    "left a barrier before all had entered");
+            require(
+                plan(lane).collective != Collective::Barrier || std::ranges::find(started_, false) == started_.end(),
+                "left a barrier before all had entered");
         }
         return true;
     }
@@ -213,10 +222,21 @@ private:
     }
 
     bool move(Cursor& lane, const Step& step);
+    bool ready(const Cursor& lane, const Step& step);
+    void acquire(Cursor& lane, const Step& step);
+    void publish(const Cursor& lane, const Step& step);
+    void move_row(const Cursor& lane, const Step& step, std::int64_t j, Range range, std::int64_t longest);
+    template <class Act>
+    void each_message(const Cursor& lane, const Step& step, const Act& act);
+    template <class Act>
+    void each_place(const Cursor& lane, const Operand& op, bool source, std::int64_t j, Range range,
+                    std::int64_t longest, const Act& act);
     std::span<Word> place(const Cursor& lane, const Operand& op, Rank who, std::int64_t j, std::int64_t f, Range range,
                           std::int64_t piece_length);
     [[nodiscard]] std::int64_t extent_of(const Cursor& lane, const Step& step) const;
-    [[nodiscard]] static bool is_fifo(const Operand& op) { return op.place == Place::Inbox || op.place == Place::Outbox; }
+    [[nodiscard]] static bool is_fifo(const Operand& op) {
+        return op.place == Place::Inbox || op.place == Place::Outbox;
+    }
     Fifo& fifo(const Cursor& lane, const Operand& op, std::int64_t f) {
         const auto peer = static_cast<Rank>(op.peer.at(lane.s, 0, f));
         require(peer >= 0 && peer < plan(lane).nranks, "no such rank");
@@ -279,8 +299,8 @@ inline std::span<Word> Machine::place(const Cursor& lane, const Operand& op, Ran
     std::span<Word> whole;
     std::int64_t offset = 0;
     if (op.buffer == Buffer::Scratch) {
-        require(op.place == Place::Local && block < plan(lane).scratch_blocks, "no such scratch");
-        whole = scratch_.at({lane.rank, lane.channel});
+        require(block < plans_[at(who)].scratch_blocks, "no such scratch");
+        whole = scratch_.at({who, lane.channel});
         offset = block * launch_.chunk * plan(lane).parts + range.begin -
                  plan::range(launch_.count, cut(lane), lane.channel, lane.tile, 0, 0).begin;
     } else {
@@ -290,7 +310,7 @@ inline std::span<Word> Machine::place(const Cursor& lane, const Operand& op, Ran
         offset = (table.offset.empty() ? block * launch_.count : table.offset.at(at(block))) + range.begin;
     }
     require(block >= 0 && offset >= 0 && at(offset) + length <= whole.size(), "outside a buffer");
-    if (who != lane.rank) {
+    if (who != lane.rank && op.buffer != Buffer::Scratch) {
         require(started_[at(who)], "touches a rank that has not entered");
         require(open_[at(who)] > 0, "touches a rank that has left");
     }
@@ -299,107 +319,113 @@ inline std::span<Word> Machine::place(const Cursor& lane, const Operand& op, Ran
 
 inline bool Machine::move(Cursor& lane, const Step& step) {
     const std::int64_t extent = extent_of(lane, step);
-    const auto row = [&](std::int64_t j) {
-        return plan::range(extent, cut(lane), lane.channel, lane.tile, step.part.at(lane.s, j, 0), step.width);
-    };
-    bool exists = false;
-    for (int j = 0; j < step.rows; ++j) exists = exists || !row(j).empty();
-    if (!exists) return true;
-    const std::int64_t piece_length =
-        plan::range(extent, cut(lane), lane.channel, lane.tile, 0, step.width).size();
+    std::vector<Range> rows;
+    for (int j = 0; j < step.rows; ++j) {
+        const std::int64_t part = step.part.at(lane.s, j, 0);
+        rows.push_back(plan::range(extent, cut(lane), lane.channel, lane.tile, part, step.width));
+    }
+    if (std::ranges::all_of(rows, [](const Range& row) { return row.empty(); })) return true;
+    if (!ready(lane, step)) return false;
+    acquire(lane, step);
+    const std::int64_t longest = plan::range(extent, cut(lane), lane.channel, lane.tile, 0, step.width).size();
+    for (std::size_t j = 0; j < rows.size(); ++j) {
+        if (!rows[j].empty()) move_row(lane, step, static_cast<std::int64_t>(j), rows[j], longest);
+    }
+    publish(lane, step);
+    return true;
+}
 
-    for (const bool take : {false, true}) {
-        for (const std::vector<Operand>* side : {&step.dsts, &step.srcs}) {
-            for (const Operand& op : *side) {
-                for (int f = 0; f < op.fan && is_fifo(op) && op.acquire; ++f) {
-                    Fifo& stream = fifo(lane, op, f);
-                    const bool inbox = op.place == Place::Inbox;
-                    require(inbox ? side == &step.srcs : side == &step.dsts, "a message on the wrong side");
-                    if (inbox ? stream.messages.empty() || !stream.messages.front().posted
-                              : stream.messages.size() >= launch_.slots) {
-                        return false;
-                    }
-                    if (!take) continue;
-                    require(inbox ? !stream.held : stream.messages.empty() || stream.messages.back().posted,
-                            "acquired twice");
-                    if (inbox) {
-                        stream.held = true;
-                        lane.depth = std::max(lane.depth, stream.messages.front().depth);
-                    } else {
-                        stream.messages.emplace_back();
-                    }
-                }
-            }
+/// Calls act(operand, copy f, its FIFO) for all operands of the step that are messages.
+template <class Act>
+void Machine::each_message(const Cursor& lane, const Step& step, const Act& act) {
+    for (const std::vector<Operand>* side : {&step.dsts, &step.srcs}) {
+        for (const Operand& op : *side) {
+            require(op.place != (side == &step.dsts ? Place::Inbox : Place::Outbox), "a message on the wrong side");
+            for (int f = 0; f < op.fan && is_fifo(op); ++f) act(op, f, fifo(lane, op, f));
         }
     }
+}
 
-    const auto owner = [&](const Operand& op, std::int64_t j, std::int64_t f) {
-        return op.place == Place::Peer ? static_cast<Rank>(op.peer.at(lane.s, j, f)) : lane.rank;
-    };
-    for (int j = 0; j < step.rows; ++j) {
-        const Range range = row(j);
-        if (range.empty()) continue;
-        std::vector<Word> result;
-        const auto take_in = [&](std::span<const Word> words, bool pre) {
+inline bool Machine::ready(const Cursor& lane, const Step& step) {
+    bool all = true;
+    each_message(lane, step, [&](const Operand& op, int, const Fifo& stream) {
+        if (!op.acquire) return;
+        const bool there = !stream.messages.empty() && stream.messages.front().posted;
+        all = all && (op.place == Place::Inbox ? there : stream.messages.size() < launch_.slots);
+    });
+    return all;
+}
+
+inline void Machine::acquire(Cursor& lane, const Step& step) {
+    each_message(lane, step, [&](const Operand& op, int, Fifo& stream) {
+        if (!op.acquire) return;
+        if (op.place == Place::Inbox) {
+            require(!stream.held, "acquired twice");
+            stream.held = true;
+            lane.depth = std::max(lane.depth, stream.messages.front().depth);
+        } else {
+            require(stream.messages.empty() || stream.messages.back().posted, "acquired twice");
+            stream.messages.emplace_back();
+        }
+    });
+}
+
+inline void Machine::publish(const Cursor& lane, const Step& step) {
+    each_message(lane, step, [&](const Operand& op, int f, Fifo& stream) {
+        if (!op.publish) return;
+        if (op.place == Place::Inbox) {
+            require(stream.held, "gives back what it does not hold");
+            stream.messages.pop_front();
+            stream.held = false;
+            return;
+        }
+        const bool away = op.peer.at(lane.s, 0, f) != lane.rank;
+        Message& message = stream.messages.back();
+        require(!message.posted, "posts what it has not acquired");
+        message.posted = true;
+        message.depth = lane.depth + (away ? 1 : 0);
+        if (!away) return;
+        sent[at(lane.rank)] += static_cast<std::int64_t>(message.words.size());
+        ++messages[at(lane.rank)];
+    });
+}
+
+/// Calls act(words) for everything that the operand stands for in row j, and counts what crosses between ranks.
+template <class Act>
+void Machine::each_place(const Cursor& lane, const Operand& op, bool source, std::int64_t j, Range range,
+                         std::int64_t longest, const Act& act) {
+    for (int f = 0; f < op.fan; ++f) {
+        if (op.place == Place::Multicast) {
+            for (const Plan& other : plans_) {
+                act(place(lane, op, other.rank, j, f, range, longest));
+                (source ? egress : ingress)[at(other.rank)] += range.size();
+            }
+            (source ? ingress : egress)[at(lane.rank)] += range.size();
+            continue;
+        }
+        const Rank owner = op.place == Place::Peer ? static_cast<Rank>(op.peer.at(lane.s, j, f)) : lane.rank;
+        act(place(lane, op, owner, j, f, range, longest));
+        if (owner != lane.rank) moved[at(lane.rank)] += range.size();
+    }
+}
+
+inline void Machine::move_row(const Cursor& lane, const Step& step, std::int64_t j, Range range, std::int64_t longest) {
+    std::vector<Word> result;
+    for (const Operand& op : step.srcs) {
+        each_place(lane, op, true, j, range, longest, [&](std::span<const Word> words) {
             const bool first = result.empty();
             result.resize(words.size());
             for (std::size_t i = 0; i < words.size(); ++i) {
-                const Word word = pre ? words[i] * kPre : words[i];
-                result[i] = first ? word : reduce(result[i], word);
+                const Word value = op.pre ? words[i] * kPre : words[i];
+                result[i] = first ? value : reduce(result[i], value);
             }
-        };
-        for (const Operand& op : step.srcs) {
-            for (int f = 0; f < op.fan; ++f) {
-                if (op.place == Place::Multicast) {
-                    for (const Plan& other : plans_) {
-                        take_in(place(lane, op, other.rank, j, f, range, piece_length), op.pre);
-                        egress[at(other.rank)] += range.size();
-                    }
-                    ingress[at(lane.rank)] += range.size();
-                } else {
-                    take_in(place(lane, op, owner(op, j, f), j, f, range, piece_length), op.pre);
-                    if (owner(op, j, f) != lane.rank) moved[at(lane.rank)] += range.size();
-                }
-            }
-        }
-        if (step.post) std::ranges::transform(result, result.begin(), [](Word word) { return word * kPost; });
-        for (const Operand& op : step.dsts) {
-            for (int f = 0; f < op.fan; ++f) {
-                if (op.place == Place::Multicast) {
-                    for (const Plan& other : plans_) {
-                        std::ranges::copy(result, place(lane, op, other.rank, j, f, range, piece_length).begin());
-                        ingress[at(other.rank)] += range.size();
-                    }
-                    egress[at(lane.rank)] += range.size();
-                } else {
-                    std::ranges::copy(result, place(lane, op, owner(op, j, f), j, f, range, piece_length).begin());
-                    if (owner(op, j, f) != lane.rank) moved[at(lane.rank)] += range.size();
-                }
-            }
-        }
+        });
     }
-
-    for (const std::vector<Operand>* side : {&step.dsts, &step.srcs}) {
-        for (const Operand& op : *side) {
-            for (int f = 0; f < op.fan && is_fifo(op) && op.publish; ++f) {
-                Fifo& stream = fifo(lane, op, f);
-                if (op.place == Place::Inbox) {
-                    require(stream.held, "gives back what it does not hold");
-                    stream.messages.pop_front();
-                    stream.held = false;
-                    continue;
-                }
-                const bool away = op.peer.at(lane.s, 0, f) != lane.rank;
-                Message& message = stream.messages.back();
-                require(!message.posted, "posts what it has not acquired");
-                message.posted = true;
-                message.depth = lane.depth + (away ? 1 : 0);
-                if (away) sent[at(lane.rank)] += static_cast<std::int64_t>(message.words.size());
-                if (away) ++messages[at(lane.rank)];
-            }
-        }
+    if (step.post) std::ranges::transform(result, result.begin(), [](Word value) { return value * kPost; });
+    for (const Operand& op : step.dsts) {
+        each_place(lane, op, false, j, range, longest,
+                   [&](std::span<Word> words) { std::ranges::copy(result, words.begin()); });
     }
-    return true;
 }
 
 }  // namespace rondo::plan::reference
