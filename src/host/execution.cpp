@@ -135,11 +135,11 @@ Execution::Outcome Execution::run_move(const Cursor& cursor, const BoundStep& st
     const Extent extent = extent_of(cursor, step);
     if (extent.range.empty()) return Outcome::Ran;
     if (step.has_fifo) {
-        if (!ready(step, cursor.s)) return Outcome::Blocked;
+        if (!ready(step, cursor.s, extent.inlined)) return Outcome::Blocked;
         if (!agreed(step, cursor.s, extent.signature)) return Outcome::Failed;
     }
     for (std::int64_t row = 0; row < step.rows; ++row) reduce_row(cursor, step, extent, row);
-    if (step.has_fifo) publish(step, cursor.s, extent.signature);
+    if (step.has_fifo) publish(step, cursor.s, extent);
     return Outcome::Ran;
 }
 
@@ -176,7 +176,7 @@ Execution::Extent Execution::extent_of(const Cursor& cursor, const BoundStep& st
     return extent;
 }
 
-bool Execution::ready(const BoundStep& step, std::int32_t s) const {
+bool Execution::ready(const BoundStep& step, std::int32_t s, bool inlined) const {
     for (const BoundOperand& operand : step.srcs) {
         if (!operand.op.acquire || operand.op.place != Place::Inbox) continue;
         for (std::int64_t f = 0; f < operand.op.fan; ++f) {
@@ -186,7 +186,7 @@ bool Execution::ready(const BoundStep& step, std::int32_t s) const {
     for (const BoundOperand& operand : step.dsts) {
         if (!operand.op.acquire || operand.op.place != Place::Outbox) continue;
         for (std::int64_t f = 0; f < operand.op.fan; ++f) {
-            if (!fifo(operand, s, f).writable()) return false;
+            if (!fifo(operand, s, f).writable(inlined)) return false;
         }
     }
     return true;
@@ -284,18 +284,18 @@ std::byte* Execution::user_place(const std::byte* base, std::span<const BlockExt
     return const_cast<std::byte*>(base) + (block * launch_.count + begin) * bytes;
 }
 
-void Execution::publish(const BoundStep& step, std::int32_t s, std::uint64_t signature) {
+void Execution::publish(const BoundStep& step, std::int32_t s, const Extent& extent) {
     for (const BoundOperand& operand : step.dsts) {
         if (!operand.op.publish || operand.op.place != Place::Outbox) continue;
         for (std::int64_t f = 0; f < operand.op.fan; ++f) {
             const auto peer = static_cast<std::size_t>(operand.op.peer.at(s, 0, f));
-            traffic_.sent_bytes[peer] += fifo(operand, s, f).post(signature);
+            traffic_.sent_bytes[peer] += fifo(operand, s, f).post(extent.inlined, extent.signature);
             ++traffic_.sent_messages[peer];
         }
     }
     for (const BoundOperand& operand : step.srcs) {
         if (!operand.op.publish || operand.op.place != Place::Inbox) continue;
-        for (std::int64_t f = 0; f < operand.op.fan; ++f) fifo(operand, s, f).release();
+        for (std::int64_t f = 0; f < operand.op.fan; ++f) fifo(operand, s, f).release(extent.inlined);
     }
 }
 
@@ -347,13 +347,14 @@ std::vector<Rank> Execution::awaited() const {
         const Cursor& cursor = cursors_[i];
         if (cursor.done) continue;
         const BoundStep& step = (*cursor.list)[cursor.block].steps[cursor.step];
+        const Extent extent = extent_of(cursor, step);
         for (const std::vector<BoundOperand>* side : {&step.dsts, &step.srcs}) {
             for (const BoundOperand& operand : *side) {
                 for (std::int64_t f = 0; f < operand.op.fan; ++f) {
                     const auto peer = static_cast<Rank>(operand.op.peer.at(cursor.s, 0, f));
                     const Place at = operand.op.place;
                     const bool waits = (at == Place::Inbox && !fifo(operand, cursor.s, f).readable()) ||
-                                       (at == Place::Outbox && !fifo(operand, cursor.s, f).writable()) ||
+                                       (at == Place::Outbox && !fifo(operand, cursor.s, f).writable(extent.inlined)) ||
                                        (at == Place::Counter && step.kind == Kind::Wait);
                     if (waits) ranks.push_back(peer);
                 }

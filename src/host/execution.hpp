@@ -116,10 +116,10 @@ private:
     void run_post(const Cursor& cursor, const BoundStep& step);
 
     Extent extent_of(const Cursor& cursor, const BoundStep& step) const;
-    bool ready(const BoundStep& step, std::int32_t s) const;
+    bool ready(const BoundStep& step, std::int32_t s, bool inlined) const;
     bool agreed(const BoundStep& step, std::int32_t s, std::uint64_t signature);
     void reduce_row(const Cursor& cursor, const BoundStep& step, const Extent& extent, std::int64_t row);
-    void publish(const BoundStep& step, std::int32_t s, std::uint64_t signature);
+    void publish(const BoundStep& step, std::int32_t s, const Extent& extent);
     std::byte* place(const Cursor& cursor, const BoundOperand& operand, const Extent& extent, std::int64_t row,
                      std::int64_t f);
     std::byte* user_place(const std::byte* base, std::span<const BlockExtent> blocks, std::int64_t block,

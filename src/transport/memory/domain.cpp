@@ -1,5 +1,6 @@
 #include "transport/memory/domain.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace rondo::transport::memory {
@@ -30,7 +31,8 @@ Fifo& Domain::fifo(int channel, Rank source, Rank destination, int tag, bool lon
 std::size_t Domain::bytes() const {
     const std::lock_guard lock(fifos_mutex_);
     return shared_.size() * (sizeof(Shared) + kMaxChannels * kMaxCounterTags * sizeof(Counter)) +
-           fifos_.size() * (sizeof(Fifo) + slots_ * sizeof(Line)) + long_fifos_ * slots_ * slot_bytes_;
+           fifos_.size() * (sizeof(Fifo) + std::max(slots_, kLines) * sizeof(Line)) +
+           long_fifos_ * slots_ * slot_bytes_;
 }
 
 bool Domain::fail(Cause cause) {

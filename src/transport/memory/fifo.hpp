@@ -1,17 +1,23 @@
 #pragma once
-// A FIFO in memory that both ends address: one sender, one receiver, messages in order, at most `slots` under way.
+// A FIFO in memory that both ends address: one sender, one receiver, messages in order.
 //
 // Every message is announced by one line of 128 bytes: a word (sequence and length), the signature of the operation,
 // and up to kInline bytes of payload (protocol LL: data and flag travel in one or two cache lines, and the receiver
-// reads nothing else). A longer message puts its payload into the slot that belongs to the line (protocol Simple).
-// Which of the two a message uses is computed from its longest possible length by both ends alike.
+// reads nothing else). A longer message puts its payload into a slot (protocol Simple); long messages take the slots in
+// turn. Which of the two a message uses is computed from its longest possible length by both ends alike.
+//
+// Under way at once are at most `slots` long messages, and at most kLines messages in all (`slots`, where that is
+// more): never fewer than the `slots` with which plans are proved, and a FIFO that holds more cannot make a plan block
+// that would not block with fewer (Kahn networks: blocking writes only get rarer).
 //
 // Memory order. Sender: payload and signature with plain stores, then the word with a release store. The receiver loads
 // the word (acquire) until it names the expected message; payload and signature are then visible. Receiver: after its
 // last read of the payload, `consumed` with a release store; the sender loads it (acquire) before it writes the slot
 // again. Each variable has one writer.
-// The sender looks at `consumed` only when its cached credits run out: once per `slots` messages.
+// The sender looks at `consumed` only when its cached credits run out: for short messages once per kLines of them, for
+// each look costs a cache line's way from the other core.
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +29,7 @@
 namespace rondo::transport::memory {
 
 inline constexpr std::size_t kInline = 112;
+inline constexpr std::uint32_t kLines = 16;
 
 struct alignas(128) Line {
     std::atomic<std::uint64_t> word{0};
@@ -34,17 +41,19 @@ static_assert(sizeof(Line) == 128);
 class Fifo {
 public:
     Fifo(std::uint32_t slots, std::size_t slot_bytes, Doorbell& sender, Doorbell& receiver)
-        : slots_(slots),
+        : line_count_(std::max(slots, kLines)),
+          slots_(slots),
           slot_bytes_(slot_bytes),
           sender_bell_(sender),
           receiver_bell_(receiver),
-          lines_(std::make_unique<Line[]>(slots)) {}
+          lines_(std::make_unique<Line[]>(line_count_)) {}
 
     /// Allocates the slots for messages beyond kInline. Not for the hot path: both ends call it, under one lock, before
     /// their first long message. Returns true if it allocated.
     bool provide_slots() {
         if (data_) return false;
         data_ = std::make_unique_for_overwrite<std::byte[]>(slots_ * slot_bytes_);
+        slot_messages_ = std::make_unique<std::uint64_t[]>(slots_);
         return true;
     }
 
@@ -52,16 +61,16 @@ public:
 
     // Sender's end.
 
-    /// True where a message may be written.
-    [[nodiscard]] bool writable() noexcept {
-        if (posted_ - credit_ < slots_) return true;
+    /// True where a message may be written; `inlined` as both ends computed it.
+    [[nodiscard]] bool writable(bool inlined) noexcept {
+        if (has_room(inlined)) return true;
         credit_ = consumed_.load(std::memory_order_acquire);
-        return posted_ - credit_ < slots_;
+        return has_room(inlined);
     }
 
-    /// Where the next message's payload goes; `inlined` as both ends computed it. Only when writable().
+    /// Where the next message's payload goes. Only when writable().
     [[nodiscard]] std::byte* write_place(bool inlined) noexcept {
-        return inlined ? lines_[write_slot_].payload : data_.get() + write_slot_ * slot_bytes_;
+        return inlined ? lines_[write_line_].payload : data_.get() + write_slot_ * slot_bytes_;
     }
 
     /// Notes that the message under way now reaches to byte `end`; several writes may fill one message.
@@ -70,13 +79,17 @@ public:
     }
 
     /// Announces the message written at write_place(). Returns its length in bytes.
-    std::size_t post(std::uint64_t signature) noexcept {
-        Line& line = lines_[write_slot_];
+    std::size_t post(bool inlined, std::uint64_t signature) noexcept {
+        Line& line = lines_[write_line_];
         const std::size_t length = std::exchange(length_, 0);
         line.signature = signature;
         ++posted_;
+        if (!inlined) {
+            slot_messages_[write_slot_] = posted_;
+            write_slot_ = after(write_slot_, slots_);
+        }
         line.word.store(word_of(posted_, length), std::memory_order_release);
-        write_slot_ = write_slot_ + 1 == slots_ ? 0 : write_slot_ + 1;
+        write_line_ = after(write_line_, line_count_);
         receiver_bell_.notify();
         return length;
     }
@@ -86,49 +99,62 @@ public:
     /// True where a message has arrived and not been released.
     [[nodiscard]] bool readable() const noexcept {
         // A fresh line says 0 and an old one an earlier sequence; 2^32 messages lie between equal ones.
-        const std::uint64_t word = lines_[read_slot_].word.load(std::memory_order_acquire);
+        const std::uint64_t word = lines_[read_line_].word.load(std::memory_order_acquire);
         return word >> 32U == ((received_ + 1) & 0xffffffffU);
     }
 
     [[nodiscard]] const std::byte* read_place(bool inlined) const noexcept {
-        return inlined ? lines_[read_slot_].payload : data_.get() + read_slot_ * slot_bytes_;
+        return inlined ? lines_[read_line_].payload : data_.get() + read_slot_ * slot_bytes_;
     }
 
     /// Length of the message that readable() found.
     [[nodiscard]] std::size_t read_length() const noexcept {
-        return lines_[read_slot_].word.load(std::memory_order_relaxed) & 0xffffffffU;
+        return lines_[read_line_].word.load(std::memory_order_relaxed) & 0xffffffffU;
     }
 
-    [[nodiscard]] std::uint64_t read_signature() const noexcept { return lines_[read_slot_].signature; }
+    [[nodiscard]] std::uint64_t read_signature() const noexcept { return lines_[read_line_].signature; }
 
-    /// Gives the slot of the current message back to the sender.
-    void release() noexcept {
+    /// Gives the place of the current message back to the sender.
+    void release(bool inlined) noexcept {
         ++received_;
-        read_slot_ = read_slot_ + 1 == slots_ ? 0 : read_slot_ + 1;
+        read_line_ = after(read_line_, line_count_);
+        if (!inlined) read_slot_ = after(read_slot_, slots_);
         consumed_.store(received_, std::memory_order_release);
         sender_bell_.notify();
     }
 
 private:
+    static std::uint32_t after(std::uint32_t index, std::uint32_t count) noexcept {
+        return index + 1 == count ? 0 : index + 1;
+    }
+
+    [[nodiscard]] bool has_room(bool inlined) const noexcept {
+        return posted_ - credit_ < line_count_ && (inlined || slot_messages_[write_slot_] <= credit_);
+    }
+
     static std::uint64_t word_of(std::uint64_t sequence, std::size_t length) noexcept {
         return (sequence & 0xffffffffU) << 32U | length;
     }
 
+    const std::uint32_t line_count_;
     const std::uint32_t slots_;
     const std::size_t slot_bytes_;
     Doorbell& sender_bell_;
     Doorbell& receiver_bell_;
     std::unique_ptr<Line[]> lines_;
     std::unique_ptr<std::byte[]> data_;
+    std::unique_ptr<std::uint64_t[]> slot_messages_;  // the sender's: number of the last message in each slot
 
     // The sender's own; on lines that the receiver does not touch.
     alignas(128) std::uint64_t posted_ = 0;
     std::uint64_t credit_ = 0;
     std::size_t length_ = 0;
+    std::uint32_t write_line_ = 0;
     std::uint32_t write_slot_ = 0;
 
     // The receiver's own.
     alignas(128) std::uint64_t received_ = 0;
+    std::uint32_t read_line_ = 0;
     std::uint32_t read_slot_ = 0;
 
     // Written by the receiver, read by the sender.
