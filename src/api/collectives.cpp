@@ -120,10 +120,12 @@ rondoResult_t rondoAllToAll(const void* sendbuff, void* recvbuff, size_t count, 
 }
 
 rondoResult_t rondoBarrier(rondoComm_t comm, rondoStream_t stream) {
-    // A barrier's messages carry one byte of scratch; the user has no buffer in it.
+    // A barrier's messages carry one byte that says nothing; the user has no buffer in it.
+    static constexpr std::byte kByte{};
     return rondo::api::guarded([&] {
         rondo::comm::Communicator& open = rondo::api::open_handle(comm, "rondoBarrier");
-        rondo::comm::submit(open, {.call = {.collective = Collective::Barrier, .count = 1}, .transfers = {}},
+        rondo::comm::submit(open,
+                            {.call = {.collective = Collective::Barrier, .count = 1, .input = &kByte}, .transfers = {}},
                             rondo::api::open_stream(stream));
     });
 }

@@ -51,7 +51,8 @@ CachedPlan::CachedPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::mem
 }
 
 const CachedPlan& PlanCache::lookup(const Call& call) {
-    const plan::Facts facts{.nranks = team_.nranks(), .root = call.root};
+    const plan::Facts facts{
+        .nranks = team_.nranks(), .root = call.root, .slots = static_cast<std::int32_t>(options_.slots)};
     const plan::Shape& shape = choose_shape(call.collective, total_bytes(call, team_.nranks()), facts, options_.filter);
     std::unique_ptr<CachedPlan>& cached = plans_[{call.collective, shape.algorithm, call.root}];
     if (!cached) {

@@ -28,15 +28,21 @@ struct Preference {
 
 constexpr std::int64_t kAny = INT64_MAX;
 
-// Ranks that address each other's memory. Below the first bound one message a pair is on its way at once and the result
-// is there after one hop; above it the two barriers of a direct plan cost less than copying through slots.
+// Ranks that address each other's memory. Small calls: messages in lines, and no rank waits for one that it needs
+// nothing from. Larger ones: the two barriers of a direct plan cost less than copying through slots. Measured with
+// perf-tests --algo on two cores, 2 and 4 ranks (docs/tuning.md).
 constexpr Preference kPreferences[] = {
     {Collective::AllReduce, 1024, Algorithm::OneShot, Algorithm::TwoShot},
     {Collective::AllReduce, kAny, Algorithm::Direct, Algorithm::Ring},
+    {Collective::Reduce, 1024, Algorithm::Tree, Algorithm::Ring},
     {Collective::Reduce, kAny, Algorithm::Direct, Algorithm::Ring},
+    {Collective::Broadcast, 1024, Algorithm::Tree, Algorithm::Ring},
     {Collective::Broadcast, kAny, Algorithm::Direct, Algorithm::Ring},
+    {Collective::AllGather, 512, Algorithm::Pat, Algorithm::Ring},
     {Collective::AllGather, kAny, Algorithm::Direct, Algorithm::Ring},
+    {Collective::ReduceScatter, 512, Algorithm::Pat, Algorithm::Ring},
     {Collective::ReduceScatter, kAny, Algorithm::Direct, Algorithm::Ring},
+    {Collective::AllToAll, 1024, Algorithm::Pairwise, Algorithm::Bruck},
     {Collective::AllToAll, kAny, Algorithm::Direct, Algorithm::Pairwise},
     {Collective::Barrier, kAny, Algorithm::Direct, Algorithm::Dissemination},
 };

@@ -20,7 +20,11 @@ void Team::verify(const plan::Shape& shape, const plan::Facts& facts) {
     const auto slots = static_cast<std::int64_t>(domain_.slots());
     const std::int64_t parts = plans.front().parts * static_cast<std::int64_t>(plans.front().channels.size());
     // No tile, one, more than there are slots, and a tail that fills no tile; the length of a chunk does not matter.
-    for (const std::int64_t count : {std::int64_t{0}, 2 * parts, 2 * parts * (slots + 1) + 1}) {
+    // A barrier is always launched with one element.
+    const bool barrier = shape.collective == plan::Collective::Barrier;
+    const std::vector<std::int64_t> counts =
+        barrier ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{0, 2 * parts, 2 * parts * (slots + 1) + 1};
+    for (const std::int64_t count : counts) {
         const plan::Operation operation{.plans = plans, .launch = {.count = count, .chunk = 2}};
         try {
             plan::check({&operation, 1}, {.slots = static_cast<std::int32_t>(slots)});
