@@ -183,7 +183,7 @@ std::vector<SettingSpec> make_specs() {
                "verify each plan before its first run; auto: plans read from files only"),
         path("RONDO_PLAN_FILE", &Settings::plan_file, "the path of a plan file in JSON",
              "plan to use for the collective that it is for; verified before it runs"),
-        integer("RONDO_NCHANNELS", &Settings::nchannels, 0, 64, "channels of each plan; 0: the library chooses"),
+        integer("RONDO_NCHANNELS", &Settings::nchannels, 0, 16, "channels of each plan; 0: the library chooses"),
     };
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/error.hpp"
 
 namespace rondo::comm {
@@ -25,8 +27,9 @@ plan::Protocol protocol_of(ProtocolChoice choice) {
 }  // namespace
 
 std::string Options::facts() const {
-    return fmt::format("RONDO_NSLOTS={}\nslot bytes={}\nRONDO_PROTO={}\nRONDO_ALGO={}\n", slots, slot_bytes,
-                       static_cast<int>(protocol), filter.rules.text());
+    return fmt::format(
+        "RONDO_NSLOTS={}\nslot bytes={}\nRONDO_PROTO={}\nRONDO_ALGO={}\nRONDO_NCHANNELS={}\nRONDO_PLAN_FILE={}\n",
+        slots, slot_bytes, static_cast<int>(protocol), filter.rules.text(), channels, plan_file);
 }
 
 Options resolve(const Config& config, const Settings& settings) {
@@ -45,7 +48,9 @@ Options resolve(const Config& config, const Settings& settings) {
                     .spin_us = static_cast<double>(settings.spin_us),
                     .protocol = protocol_of(settings.proto),
                     .verification = settings.verify_plans,
-                    .filter = {.rules = settings.algo}};
+                    .filter = {.rules = settings.algo},
+                    .channels = std::max(settings.nchannels, 1),
+                    .plan_file = settings.plan_file};
     if (!config.algo.empty()) {
         try {
             options.filter = {.rules = AlgorithmRules::parse(config.algo), .source = "config.algo"};

@@ -37,6 +37,8 @@ struct Options {
     plan::Protocol protocol = plan::Protocol::Auto;
     VerifyPlans verification = VerifyPlans::Auto;
     AlgorithmFilter filter;
+    std::int32_t channels = 1;
+    std::string plan_file;  ///< "": none
 
     /// What must be equal on all ranks, one "name=value" a line.
     [[nodiscard]] std::string facts() const;

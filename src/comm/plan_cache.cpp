@@ -9,6 +9,8 @@
 
 namespace rondo::comm {
 
+using plan::Algorithm;
+
 namespace {
 
 // Parts start on a cache line where the chunk allows it: no two ranks write to the same line.
@@ -51,20 +53,35 @@ CachedPlan::CachedPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::mem
 }
 
 const CachedPlan& PlanCache::lookup(const Call& call) {
-    const plan::Facts facts{
-        .nranks = team_.nranks(), .root = call.root, .slots = static_cast<std::int32_t>(options_.slots)};
+    if (const std::vector<plan::Plan>* loaded = team_.loaded(call.collective, call.root)) {
+        const Key key{call.collective, Origin::File, Algorithm{}, call.root};
+        std::unique_ptr<CachedPlan>& cached = plans_[key];
+        if (!cached) {
+            cached = make((*loaded)[static_cast<std::size_t>(rank_)]);
+            for (const plan::Plan& plan : *loaded) cached->hash = mix(cached->hash, plan::hash_of(plan));
+        }
+        return *cached;
+    }
+    const plan::Facts facts{.nranks = team_.nranks(),
+                            .root = call.root,
+                            .channels = options_.channels,
+                            .slots = static_cast<std::int32_t>(options_.slots)};
     const plan::Shape& shape = choose_shape(call.collective, total_bytes(call, team_.nranks()), facts, options_.filter);
-    std::unique_ptr<CachedPlan>& cached = plans_[{call.collective, shape.algorithm, call.root}];
+    std::unique_ptr<CachedPlan>& cached = plans_[{call.collective, Origin::Built, shape.algorithm, call.root}];
     if (!cached) {
         if (options_.verification == VerifyPlans::On ||
             (options_.verification == VerifyPlans::Auto && team_.nranks() <= kAutoVerifyRanks)) {
             team_.verify(shape, facts);
         }
-        plan::Plan plan = shaped(shape.build(facts, rank_));
-        const std::int64_t chunk = chunk_bytes_for(plan, options_);
-        cached = std::make_unique<CachedPlan>(std::move(plan), chunk, team_.domain());
+        cached = make(shape.build(facts, rank_));
     }
     return *cached;
+}
+
+std::unique_ptr<CachedPlan> PlanCache::make(plan::Plan plan) const {
+    plan.protocol.fill(options_.protocol);
+    const std::int64_t chunk = chunk_bytes_for(plan, options_);
+    return std::make_unique<CachedPlan>(std::move(plan), chunk, team_.domain());
 }
 
 const CachedPlan& PlanCache::find(const std::vector<Transfer>& transfers) {
@@ -75,15 +92,7 @@ const CachedPlan& PlanCache::find(const std::vector<Transfer>& transfers) {
 
     std::vector<plan::GroupOp> ops;
     for (const Transfer& transfer : transfers) ops.push_back({.peer = transfer.peer, .send = transfer.send});
-    plan::Plan plan = shaped(plan::build_group(team_.nranks(), rank_, ops));
-    const std::int64_t chunk = chunk_bytes_for(plan, options_);
-    auto made = std::make_unique<CachedPlan>(std::move(plan), chunk, team_.domain());
-    return *groups_.emplace(group_key_, std::move(made)).first->second;
-}
-
-plan::Plan PlanCache::shaped(plan::Plan plan) const {
-    plan.protocol.fill(options_.protocol);
-    return plan;
+    return *groups_.emplace(group_key_, make(plan::build_group(team_.nranks(), rank_, ops))).first->second;
 }
 
 }  // namespace rondo::comm

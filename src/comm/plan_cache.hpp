@@ -67,10 +67,11 @@ private:
         PackedCall call{};
         Found found;
     };
-    using Key = std::tuple<plan::Collective, plan::Algorithm, Rank>;
+    enum class Origin : std::uint8_t { Built, File };
+    using Key = std::tuple<plan::Collective, Origin, plan::Algorithm, Rank>;
 
     const CachedPlan& lookup(const Call& call);
-    plan::Plan shaped(plan::Plan plan) const;
+    std::unique_ptr<CachedPlan> make(plan::Plan plan) const;
 
     Team& team_;
     const Rank rank_;

@@ -1,39 +1,87 @@
 #include "comm/team.hpp"
 
-#include <vector>
+#include <fmt/core.h>
+
+#include <fstream>
+#include <sstream>
 
 #include "base/error.hpp"
+#include "plan/format.hpp"
 #include "plan/verify/verify.hpp"
 
 namespace rondo::comm {
 
+namespace {
+
+/// Launches that meet every case of the tile loop: no tile, one, more than there are slots, and a tail that fills no
+/// tile. The length of a chunk does not matter. A barrier is always launched with one element.
+std::vector<std::int64_t> proof_counts(const plan::Plan& plan, std::int64_t slots) {
+    if (plan.collective == plan::Collective::Barrier) return {1};
+    const std::int64_t tile = 2 * plan.parts * static_cast<std::int64_t>(plan.channels.size());
+    return {0, tile, tile * (slots + 1) + 1};
+}
+
+/// Errors: InvalidUsage with the verifier's text.
+void prove(const std::vector<plan::Plan>& plans, std::uint32_t slots) {
+    for (const std::int64_t count : proof_counts(plans.front(), slots)) {
+        for (const bool in_place : {false, true}) {
+            const plan::Operation operation{.plans = plans,
+                                            .launch = {.count = count, .chunk = 2, .in_place = in_place}};
+            plan::check({&operation, 1}, {.slots = static_cast<std::int32_t>(slots)});
+        }
+    }
+}
+
+std::vector<plan::Plan> load(const std::string& file, Rank nranks, std::uint32_t slots) {
+    if (file.empty()) return {};
+    std::ifstream stream(file);
+    std::stringstream text;
+    if (!stream || !(text << stream.rdbuf())) {
+        throw make_error(Code::InvalidArgument, "RONDO_PLAN_FILE={}: the file cannot be read", file);
+    }
+    std::vector<plan::Plan> plans = plan::from_json(text.str(), file);
+    if (plans.empty() || plans.front().nranks != nranks) {
+        throw make_error(Code::InvalidArgument, "RONDO_PLAN_FILE={}: plans for {} ranks, the communicator has {}", file,
+                         plans.empty() ? 0 : plans.front().nranks, nranks);
+    }
+    if (plans.front().collective == plan::Collective::SendRecv ||
+        plans.front().collective == plan::Collective::AllToAllV) {
+        throw make_error(Code::InvalidArgument, "RONDO_PLAN_FILE={}: a plan of {} depends on each call's own sizes",
+                         file, plan::name_of(plans.front().collective));
+    }
+    try {
+        prove(plans, slots);
+    } catch (const Error& error) {
+        throw Error(Code::InvalidArgument, fmt::format("RONDO_PLAN_FILE={}: {}", file, error.what()));
+    }
+    return plans;
+}
+
+}  // namespace
+
 Team::Team(Rank nranks, const Options& options, int cores)
     : name_(options.name),
       domain_(nranks, options.slots, options.slot_bytes),
-      wait_policy_(transport::wait_policy(nranks, cores, options.spin_us)) {}
+      wait_policy_(transport::wait_policy(nranks, cores, options.spin_us)),
+      loaded_(load(options.plan_file, nranks, options.slots)) {}
 
 void Team::verify(const plan::Shape& shape, const plan::Facts& facts) {
     const std::lock_guard lock(verified_mutex_);
-    if (!verified_.insert({&shape, facts.root}).second) return;
+    if (verified_.contains({&shape, facts.root})) return;
     std::vector<plan::Plan> plans;
     for (Rank rank = 0; rank < facts.nranks; ++rank) plans.push_back(shape.build(facts, rank));
-    const auto slots = static_cast<std::int64_t>(domain_.slots());
-    const std::int64_t parts = plans.front().parts * static_cast<std::int64_t>(plans.front().channels.size());
-    // No tile, one, more than there are slots, and a tail that fills no tile; the length of a chunk does not matter.
-    // A barrier is always launched with one element.
-    const bool barrier = shape.collective == plan::Collective::Barrier;
-    const std::vector<std::int64_t> counts =
-        barrier ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{0, 2 * parts, 2 * parts * (slots + 1) + 1};
-    for (const std::int64_t count : counts) {
-        const plan::Operation operation{.plans = plans, .launch = {.count = count, .chunk = 2}};
-        try {
-            plan::check({&operation, 1}, {.slots = static_cast<std::int32_t>(slots)});
-        } catch (const Error& error) {
-            verified_.erase({&shape, facts.root});
-            throw Error(Code::InternalError,
-                        std::string("a plan of this library fails its own proof: ") + error.what());
-        }
+    try {
+        prove(plans, domain_.slots());
+    } catch (const Error& error) {
+        throw Error(Code::InternalError, std::string("a plan of this library fails its own proof: ") + error.what());
     }
+    verified_.insert({&shape, facts.root});
+}
+
+const std::vector<plan::Plan>* Team::loaded(plan::Collective collective, Rank root) const noexcept {
+    const bool fits = !loaded_.empty() && loaded_.front().collective == collective &&
+                      (!plan::rooted(collective) || loaded_.front().root == root);
+    return fits ? &loaded_ : nullptr;
 }
 
 }  // namespace rondo::comm
