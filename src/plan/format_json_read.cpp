@@ -1,7 +1,7 @@
 // Plans from JSON. The text may come from anyone: everything is checked before it is used.
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -54,7 +54,8 @@ public:
             refuse(fmt::format("has {} elements, at most {} are allowed", json_.size(), most));
         }
         std::vector<Node> nodes;
-        for (std::size_t i = 0; i < json_.size(); ++i) nodes.emplace_back(json_[i], file_, fmt::format("{}/{}", path_, i));
+        for (std::size_t i = 0; i < json_.size(); ++i)
+            nodes.emplace_back(json_[i], file_, fmt::format("{}/{}", path_, i));
         return nodes;
     }
 
@@ -185,7 +186,8 @@ private:
     }
 
     Operand operand(const Node& node) {
-        node.expect_object({"place", "buffer", "element", "tag", "acquire", "publish", "pre", "fan", "peer", "block", "piece"});
+        node.expect_object(
+            {"place", "buffer", "element", "tag", "acquire", "publish", "pre", "fan", "peer", "block", "piece"});
         Operand operand;
         operand.place = node.at("place").named(Place::Counter);
         if (node.has("buffer")) operand.buffer = node.at("buffer").named(Buffer::Scratch);

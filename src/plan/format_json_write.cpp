@@ -72,7 +72,8 @@ std::string text_of(const Block& block) {
     Json head{{"when", name_of(block.when)}, {"repeat", block.repeat}};
     std::string text = head.dump();
     text.pop_back();
-    return text + ",\"steps\":" + lines(block.steps, "     ", [](const Step& step) { return json_of(step).dump(); }) + "}";
+    return text + ",\"steps\":" + lines(block.steps, "     ", [](const Step& step) { return json_of(step).dump(); }) +
+           "}";
 }
 
 std::string text_of(const Lane& lane) {
@@ -97,14 +98,16 @@ std::string text_of(const Plan& plan) {
               {"protocol", protocols}};
     std::string text = head.dump();
     text.pop_back();
-    return text + ",\n  \"channels\":" +
-           lines(plan.channels, "  ", [](const Channel& channel) { return text_of(channel); }) + "}";
+    return text +
+           ",\n  \"channels\":" + lines(plan.channels, "  ", [](const Channel& channel) { return text_of(channel); }) +
+           "}";
 }
 
 }  // namespace
 
 std::string to_json(std::span<const Plan> plans) {
-    return "{\"rondo_plans\":1,\n \"plans\":" + lines(plans, " ", [](const Plan& plan) { return text_of(plan); }) + "}\n";
+    return "{\"rondo_plans\":1,\n \"plans\":" + lines(plans, " ", [](const Plan& plan) { return text_of(plan); }) +
+           "}\n";
 }
 
 }  // namespace rondo::plan

@@ -1,8 +1,8 @@
 // A plan as text to read.
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cstdlib>
-#include <fmt/format.h>
 
 #include "plan/format.hpp"
 
@@ -127,8 +127,8 @@ void add_lane(std::string& text, const Lane& lane, std::int32_t parts) {
 }  // namespace
 
 std::string to_text(const Plan& plan) {
-    std::string text = fmt::format("{}/{}, rank {} of {}", name_of(plan.collective), name_of(plan.algorithm), plan.rank,
-                                   plan.nranks);
+    std::string text =
+        fmt::format("{}/{}, rank {} of {}", name_of(plan.collective), name_of(plan.algorithm), plan.rank, plan.nranks);
     if (rooted(plan.collective)) text += fmt::format(", root {}", plan.root);
     text += fmt::format(", {} part{} a tile", plan.parts, plan.parts == 1 ? "" : "s");
     if (plan.message_parts != 1) text += fmt::format(", {} parts a message", plan.message_parts);

@@ -1,5 +1,6 @@
 #include "plan/verify/cases.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "plan/verify/expression.hpp"
@@ -11,8 +12,7 @@ namespace {
 
 /// Elements that `from` sends to `to`: none, one, some, or all of `most`, as a mix of the two ranks has it.
 std::int64_t unequal(std::int64_t most, Rank from, Rank to) {
-    const std::uint64_t random =
-        detail::mix(static_cast<std::uint64_t>(from) << 32U | static_cast<std::uint64_t>(to));
+    const std::uint64_t random = detail::mix(static_cast<std::uint64_t>(from) << 32U | static_cast<std::uint64_t>(to));
     switch (random % 5) {
         case 0: return 0;
         case 1: return most;
@@ -39,7 +39,56 @@ std::vector<RankTables> unequal_tables(Rank nranks, std::int64_t most) {
     return tables;
 }
 
+using Hosts = std::vector<std::vector<Rank>>;
+
+/// No hosts, and every division of the ranks into at least two hosts of at least two.
+std::vector<Hosts> divisions(Rank nranks) {
+    std::vector<Hosts> all{{}};
+    for (Rank hosts = 2; hosts <= nranks / 2; ++hosts) {
+        if (nranks % hosts != 0) continue;
+        const Rank locals = nranks / hosts;
+        Hosts blocks(static_cast<std::size_t>(hosts));
+        Hosts turns(static_cast<std::size_t>(hosts));
+        for (Rank rank = 0; rank < nranks; ++rank) {
+            blocks[static_cast<std::size_t>(rank / locals)].push_back(rank);
+            turns[static_cast<std::size_t>(rank % hosts)].push_back(rank);
+        }
+        all.push_back(std::move(blocks));
+        all.push_back(std::move(turns));
+    }
+    return all;
+}
+
 }  // namespace
+
+std::vector<Facts> standard_facts(const Shape& shape, Rank nranks, std::int32_t slots) {
+    std::vector<Facts> facts;
+    const std::set<Rank> roots =
+        rooted(shape.collective) ? std::set<Rank>{0, std::min(1, nranks - 1), nranks - 1} : std::set<Rank>{0};
+    for (const Hosts& hosts : divisions(nranks)) {
+        // Hosts matter to the hierarchical shapes alone.
+        if (hosts.empty() == (shape.algorithm == Algorithm::Hierarchical)) continue;
+        for (const Rank root : roots) {
+            for (const std::int32_t channels : {1, 2}) {
+                for (const std::int32_t built_for : std::set<std::int32_t>{1, slots}) {
+                    Facts one{.nranks = nranks, .root = root, .channels = channels, .hosts = hosts, .slots = built_for};
+                    if (shape.serves(one)) facts.push_back(std::move(one));
+                }
+            }
+        }
+    }
+    return facts;
+}
+
+std::optional<Facts> plain_facts(const Shape& shape, Rank nranks) {
+    std::vector<Facts> all = standard_facts(shape, nranks, 1);
+    if (all.empty()) return std::nullopt;
+    return std::move(all.front());
+}
+
+std::string name_of(const Shape& shape) {
+    return std::string(name_of(shape.collective)) + "/" + std::string(name_of(shape.algorithm));
+}
 
 std::vector<Plan> build_all(const Shape& shape, const Facts& facts) {
     std::vector<Plan> plans;

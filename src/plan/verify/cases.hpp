@@ -3,6 +3,8 @@
 // For tests, sweeps and `rondo-plan verify`.
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "plan/shapes.hpp"
@@ -12,6 +14,16 @@ namespace rondo::plan {
 
 /// The plans of all ranks.
 std::vector<Plan> build_all(const Shape& shape, const Facts& facts);
+
+/// The facts with which a shape is tried at `nranks`: roots 0, 1 and n-1, one and two channels, built for one slot and
+/// for `slots`, hosts in every equal division (ranks in blocks, and dealt in turn). Only those that the shape serves.
+std::vector<Facts> standard_facts(const Shape& shape, Rank nranks, std::int32_t slots);
+
+/// The first of them: one channel, root 0, built for one slot.  Nothing where the shape serves none of them.
+std::optional<Facts> plain_facts(const Shape& shape, Rank nranks);
+
+/// "all_reduce/ring".
+std::string name_of(const Shape& shape);
 
 /// How large a launch is.
 struct LaunchSize {

@@ -1,7 +1,7 @@
 #include "plan/verify/expression.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 namespace rondo::plan::detail {
 
@@ -11,7 +11,8 @@ bool is_sum(const Expr& node) { return node.kind == ExprKind::Reduce || node.kin
 
 }  // namespace
 
-Expressions::Expressions(Rank nranks) : words_((static_cast<std::size_t>(nranks) + 63) / 64), nodes_(1), set_index_(1) {}
+Expressions::Expressions(Rank nranks)
+    : words_((static_cast<std::size_t>(nranks) + 63) / 64), nodes_(1), set_index_(1) {}
 
 ExprId Expressions::intern(const Expr& node, std::span<const ExprId> operands) {
     const auto same = [&](std::uint32_t id) {
@@ -115,7 +116,8 @@ Expressions::Made Expressions::sum(ExprKind kind, Rank loader, std::span<const E
         node.adds = std::max(node.adds, inner.adds + (operands.size() == 1 ? 0 : others));
     }
     ordered_.assign(operands.begin(), operands.end());
-    const std::size_t unordered = kind == ExprKind::MulticastReduce ? ordered_.size() : std::min<std::size_t>(2, ordered_.size());
+    const std::size_t unordered =
+        kind == ExprKind::MulticastReduce ? ordered_.size() : std::min<std::size_t>(2, ordered_.size());
     std::sort(ordered_.begin(), ordered_.begin() + static_cast<std::ptrdiff_t>(unordered),
               [&](ExprId a, ExprId b) { return nodes_[a].hash < nodes_[b].hash; });
     node.hash = mix(static_cast<std::uint64_t>(kind) + 16, static_cast<std::uint64_t>(loader));

@@ -1,6 +1,6 @@
 #pragma once
-// Expressions that elements hold during verification: hash-consed, so that equal expressions have equal ids and 64 tiles
-// cost as much as one. An expression is written for one element; a Value says which element by its shift.
+// Expressions that elements hold during verification: hash-consed, so that equal expressions have equal ids and 64
+// tiles cost as much as one. An expression is written for one element; a Value says which element by its shift.
 //
 //   Leaf(operation, rank)           the rank's input
 //   Pre(leaf)                       with the premultiplier applied, not rounded yet: lives inside a step
@@ -74,7 +74,7 @@ private:
     std::size_t words_;
     std::vector<Expr> nodes_;
     std::vector<ExprId> pool_;
-    std::vector<std::uint64_t> sets_;      ///< of sums: words_ words for each
+    std::vector<std::uint64_t> sets_;       ///< of sums: words_ words for each
     std::vector<std::uint32_t> set_index_;  ///< by id: which set, for sums
     std::vector<std::uint64_t> scratch_;
     std::vector<ExprId> ordered_;

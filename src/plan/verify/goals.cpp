@@ -1,7 +1,7 @@
 #include "plan/verify/goals.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 #include <map>
 
 #include "plan/verify/layout.hpp"
@@ -100,10 +100,11 @@ private:
                                          missing(piece.value.expr)));
             }
             if (piece.value.shift != shift) {
-                refuse(rank, fmt::format("output elements {}..{} hold the sum of elements {}..{} of the inputs; expected "
-                                         "are {}..{}",
-                                         piece.begin, piece.end, piece.begin + piece.value.shift,
-                                         piece.end + piece.value.shift, piece.begin + shift, piece.end + shift));
+                refuse(rank,
+                       fmt::format("output elements {}..{} hold the sum of elements {}..{} of the inputs; expected "
+                                   "are {}..{}",
+                                   piece.begin, piece.end, piece.begin + piece.value.shift,
+                                   piece.end + piece.value.shift, piece.begin + shift, piece.end + shift));
             }
             report_.rounding_nodes = std::max(report_.rounding_nodes, expr.nodes);
             report_.rounding_adds = std::max(report_.rounding_adds, expr.adds);
@@ -129,9 +130,10 @@ private:
             std::size_t b = 0;
             while (a < first.size() && b < here.size()) {
                 if (first[a].value != here[b].value) {
-                    refuse(rank, fmt::format("output elements {}..{} are added in another order than on rank 0: their bits "
-                                             "may differ",
-                                             std::max(first[a].begin, here[b].begin), std::min(first[a].end, here[b].end)));
+                    refuse(rank,
+                           fmt::format("output elements {}..{} are added in another order than on rank 0: their bits "
+                                       "may differ",
+                                       std::max(first[a].begin, here[b].begin), std::min(first[a].end, here[b].end)));
                 }
                 const std::int64_t end = std::min(first[a].end, here[b].end);
                 if (first[a].end == end) ++a;
@@ -153,9 +155,10 @@ private:
                         ? std::string("nothing")
                         : fmt::format("elements {}..{} of {}", piece.begin + piece.value.shift,
                                       piece.end + piece.value.shift, expressions.text(piece.value.expr));
-                refuse(rank, fmt::format("output elements {}..{} hold {}; expected are elements {}..{} of rank {}'s input",
-                                         piece.begin, piece.end, held, piece.begin + from - begin,
-                                         piece.end + from - begin, source));
+                refuse(rank,
+                       fmt::format("output elements {}..{} hold {}; expected are elements {}..{} of rank {}'s input",
+                                   piece.begin, piece.end, held, piece.begin + from - begin, piece.end + from - begin,
+                                   source));
             }
             note(rank, piece);
         }
@@ -215,7 +218,8 @@ private:
                 if (ops[i].send) continue;
                 const std::vector<std::size_t>& from = sends[{ops[i].peer, rank}];
                 const std::size_t k = taken[{ops[i].peer, rank}]++;
-                if (k >= from.size()) refuse(rank, fmt::format("receives more often from rank {} than it sends", ops[i].peer));
+                if (k >= from.size())
+                    refuse(rank, fmt::format("receives more often from rank {} than it sends", ops[i].peer));
                 copy_block(rank, i, ops[i].peer, from[k]);
             }
         }

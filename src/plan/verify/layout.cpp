@@ -22,8 +22,7 @@ std::int64_t block_count(const Plan& plan, const Launch& launch, Buffer buffer) 
         case Collective::ReduceScatter: return in ? plan.nranks : 1;
         case Collective::AllToAll: return plan.nranks;
         case Collective::AllToAllV:
-        case Collective::SendRecv:
-            return static_cast<std::int64_t>(table_of(launch, plan.rank, buffer).length.size());
+        case Collective::SendRecv: return static_cast<std::int64_t>(table_of(launch, plan.rank, buffer).length.size());
         case Collective::Barrier: return in ? 1 : 0;  // the byte that its signals carry
     }
     return 0;

@@ -20,8 +20,8 @@ std::int64_t block_count(const Plan& plan, const Launch& launch, Buffer buffer);
 std::int64_t block_length(const Plan& plan, const Launch& launch, Buffer buffer, std::int64_t block);
 std::int64_t block_offset(const Plan& plan, const Launch& launch, Buffer buffer, std::int64_t block);
 
-/// In place: input element e is output element e + shift. Without an in-place rule, or where one of the buffers does not
-/// exist on this rank: aliased is false.
+/// In place: input element e is output element e + shift. Without an in-place rule, or where one of the buffers does
+/// not exist on this rank: aliased is false.
 struct Alias {
     bool aliased = false;
     std::int64_t shift = 0;

@@ -1,7 +1,7 @@
 #include "plan/verify/machine.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "plan/verify/layout.hpp"
 
@@ -63,7 +63,8 @@ void Machine::make_threads() {
         lanes_per_rank_ += static_cast<std::uint32_t>(width);
     }
     lanes_.resize(ranks_.size() * lanes_per_rank_);
-    for (std::uint32_t id = 0; id < lanes_.size(); ++id) lanes_[id].thread = static_cast<std::uint32_t>(ranks_.size()) + id;
+    for (std::uint32_t id = 0; id < lanes_.size(); ++id)
+        lanes_[id].thread = static_cast<std::uint32_t>(ranks_.size()) + id;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) ranks_[rank].thread = static_cast<std::uint32_t>(rank);
 
     if (std::ranges::none_of(operations_, needs_clocks)) return;
@@ -178,10 +179,10 @@ void Machine::end_operation(Rank rank) {
         for (Memory* memory : {&user.first, &user.second}) {
             const Race race = memory->touch(0, memory->size(), true, state.thread, *clocks_);
             if (race.found) {
-                throw Violation{{.operation = state.operation, .rank = rank},
-                                fmt::format("returns while {} may still {} elements {}..{} of its buffers",
-                                            describe(race.other), race.other_writes ? "write" : "read", race.begin,
-                                            race.end)};
+                throw Violation{
+                    {.operation = state.operation, .rank = rank},
+                    fmt::format("returns while {} may still {} elements {}..{} of its buffers", describe(race.other),
+                                race.other_writes ? "write" : "read", race.begin, race.end)};
             }
         }
         if (plan_of(state.operation, rank).collective == Collective::Barrier) check_barrier(rank);
@@ -209,7 +210,6 @@ bool Machine::settle(LaneState& lane) {
             if (lane.phase == When::After) return false;
             if (lane.phase == When::EachTile) ++lane.tile;
             lane.phase = lane.tile < lane.tiles ? When::EachTile : When::After;
-            if (lane.phase == When::After) lane.tile = 0;
             continue;
         }
         const Block& block = lane.lane->blocks[lane.block];
@@ -278,8 +278,10 @@ std::string Machine::waits_for(const LaneState& lane) const {
             for (std::int64_t f = 0; f < operand.fan; ++f, ++at) {
                 if (at != lane.acquired) continue;
                 const std::int64_t peer = operand.peer.at(lane.repeat, 0, f);
-                if (operand.place == Place::Counter) return fmt::format("a post by rank {} (tag {})", peer, operand.tag);
-                if (operand.place == Place::Inbox) return fmt::format("a message from rank {} (tag {})", peer, operand.tag);
+                if (operand.place == Place::Counter)
+                    return fmt::format("a post by rank {} (tag {})", peer, operand.tag);
+                if (operand.place == Place::Inbox)
+                    return fmt::format("a message from rank {} (tag {})", peer, operand.tag);
                 return fmt::format("a free slot to rank {} (tag {})", peer, operand.tag);
             }
         }
@@ -287,14 +289,17 @@ std::string Machine::waits_for(const LaneState& lane) const {
     return "nothing";
 }
 
+void Machine::note_fifo(const Fifo& fifo) {
+    const std::uint64_t key = (static_cast<std::uint64_t>(fifo.source) << 32U) ^
+                              (static_cast<std::uint64_t>(fifo.target) << 12U) ^
+                              (static_cast<std::uint64_t>(fifo.channel) << 2U) ^ fifo.tag;
+    report_.fingerprints.messages += mix(fifo.hash, key);
+    report_.fingerprints.lengths += mix(fifo.lengths, key);
+}
+
 void Machine::finish_report() {
     for (const Fifo& fifo : fifos_) {
-        if (options_.fingerprints) {
-            const std::uint64_t key = (static_cast<std::uint64_t>(fifo.source) << 32U) ^
-                                      (static_cast<std::uint64_t>(fifo.target) << 12U) ^
-                                      (static_cast<std::uint64_t>(fifo.channel) << 2U) ^ fifo.tag;
-            report_.fingerprints.messages += mix(fifo.hash, key);
-        }
+        if (options_.fingerprints && fifo.posted > 0) note_fifo(fifo);
         if (fifo.source == fifo.target) continue;
         report_.messages += fifo.posted;
         report_.elements += fifo.elements;
@@ -313,7 +318,13 @@ void Machine::finish_report() {
     for (std::uint64_t id = 0; id < lanes_.size(); ++id) {
         report_.fingerprints.trace += mix(lanes_[id].trace, id);
         report_.fingerprints.syncs += mix(lanes_[id].syncs, id);
-        report_.fingerprints.counters += mix(lanes_[id].counters, id);
+    }
+    for (const auto& [key, counter] : counters_) {
+        for (const auto& [operation, use] : counter.uses) {
+            std::uint64_t hash = mix(mix(key, static_cast<std::uint64_t>(operation)), use.posts.size());
+            for (const Rank peer : use.peers) hash = mix(hash, static_cast<std::uint64_t>(peer));
+            if (!use.posts.empty()) report_.fingerprints.counters += hash;
+        }
     }
 }
 

@@ -60,6 +60,7 @@ struct Fifo {
     std::int64_t read_end = 0;  ///< of the front message
     std::int64_t elements = 0;  ///< posted so far
     std::uint64_t hash = 0;     ///< of all messages posted
+    std::uint64_t lengths = 0;  ///< hash of their lengths
 };
 
 /// What one operation did with one counter.
@@ -68,8 +69,8 @@ struct CounterUse {
         Clocks::Snapshot clock = Clocks::kNone;
         std::int32_t hops = 0;
     };
-    std::int8_t lane = -1;           ///< that posts
-    std::vector<Rank> peers{};       ///< that every post names
+    std::int8_t lane = -1;      ///< that posts
+    std::vector<Rank> peers{};  ///< that every post names
     std::vector<PostRecord> posts{};
     struct WaitRecord {
         std::int8_t lane = -1;
@@ -105,7 +106,6 @@ struct LaneState {
     bool running = false;
     std::uint64_t trace = 0;
     std::uint64_t syncs = 0;
-    std::uint64_t counters = 0;
 };
 
 /// The user's buffers of one rank in one operation. Aliased: both are views of one memory.
@@ -120,9 +120,7 @@ struct UserBuffers {
     [[nodiscard]] const Memory& memory(Buffer buffer) const {
         return aliased || buffer == Buffer::Input ? first : second;
     }
-    [[nodiscard]] std::int64_t base(Buffer buffer) const {
-        return buffer == Buffer::Input ? input_base : output_base;
-    }
+    [[nodiscard]] std::int64_t base(Buffer buffer) const { return buffer == Buffer::Input ? input_base : output_base; }
 };
 
 struct RankState {
@@ -132,9 +130,9 @@ struct RankState {
     std::int32_t hops = 0;
     std::int64_t sent = 0;
     std::int64_t peer = 0;
-    std::vector<Moment> begun{};        ///< by operation
-    std::vector<UserBuffers> user{};    ///< by operation
-    std::vector<Memory> scratch{};      ///< by channel
+    std::vector<Moment> begun{};      ///< by operation
+    std::vector<UserBuffers> user{};  ///< by operation
+    std::vector<Memory> scratch{};    ///< by channel
 };
 
 class Machine {
@@ -164,6 +162,7 @@ private:
     void wake(std::uint32_t lane) { runnable_.push_back(lane); }
     [[noreturn]] void report_deadlock() const;
     void finish_report();
+    void note_fifo(const Fifo& fifo);
     [[nodiscard]] std::string waits_for(const LaneState& lane) const;
     [[nodiscard]] std::uint32_t lane_id(Rank rank, std::int32_t channel, std::int32_t lane) const {
         return static_cast<std::uint32_t>(rank) * lanes_per_rank_ +
@@ -274,7 +273,6 @@ private:
     std::vector<Fragment> result_;
     std::vector<ExprId> operands_;
     std::vector<std::size_t> cursors_;
-
 };
 
 }  // namespace rondo::plan::detail

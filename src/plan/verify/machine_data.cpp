@@ -1,7 +1,7 @@
 // Data of the verifying machine: loads, reductions and stores of expressions.
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "plan/verify/machine.hpp"
 
@@ -141,8 +141,9 @@ void Machine::combine(const LaneState& lane, std::span<const std::vector<Fragmen
         for (std::size_t i = 0; i < lists.size(); ++i) {
             const Value& value = lists[i][cursors_[i]].value;
             if (value.shift != first.shift) {
-                refuse(lane, fmt::format("reduces element {} of {} with element {} of {}", at + first.shift,
-                                         expressions_.text(first.expr), at + value.shift, expressions_.text(value.expr)));
+                refuse(lane,
+                       fmt::format("reduces element {} of {} with element {} of {}", at + first.shift,
+                                   expressions_.text(first.expr), at + value.shift, expressions_.text(value.expr)));
             }
             operands_.push_back(value.element == Element::Accumulator ? expressions_.wide(value.expr) : value.expr);
         }

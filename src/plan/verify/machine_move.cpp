@@ -1,7 +1,7 @@
 // Rows of a step in the verifying machine: where their operands are, and what is legal there. Data: machine_data.cpp.
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "plan/verify/layout.hpp"
 #include "plan/verify/machine.hpp"
@@ -143,11 +143,12 @@ void Machine::locate_message(const LaneState& lane, const Step& step, const Row&
     spot.fifo = fifo_of(lane, operand, spot.peer);
     spot.begin = piece * row.stride;
     Fifo& fifo = fifos_[spot.fifo];
-    const bool mine = source ? fifo.reading && fifo.consumer_operation == lane.operation && fifo.consumer_lane == lane.index
-                             : fifo.writing && fifo.producer_operation == lane.operation && fifo.producer_lane == lane.index;
+    const bool mine =
+        source ? fifo.reading && fifo.consumer_operation == lane.operation && fifo.consumer_lane == lane.index
+               : fifo.writing && fifo.producer_operation == lane.operation && fifo.producer_lane == lane.index;
     if (!mine) {
-        refuse(lane, fmt::format("{} a message {} rank {} (tag {}) that it has not acquired", source ? "reads" : "writes",
-                                 source ? "from" : "to", spot.peer, operand.tag));
+        refuse(lane, fmt::format("{} a message {} rank {} (tag {}) that it has not acquired",
+                                 source ? "reads" : "writes", source ? "from" : "to", spot.peer, operand.tag));
     }
     const Plan& plan = plan_of(lane);
     const std::int64_t end = spot.begin + row.range.size();
@@ -159,8 +160,8 @@ void Machine::locate_message(const LaneState& lane, const Step& step, const Row&
     if (!source) {
         message.length = std::max(message.length, end);
     } else if (end > message.length) {
-        refuse(lane, fmt::format("reads elements {}..{} of a message from rank {} (tag {}) that has {}", spot.begin, end,
-                                 spot.peer, operand.tag, message.length));
+        refuse(lane, fmt::format("reads elements {}..{} of a message from rank {} (tag {}) that has {}", spot.begin,
+                                 end, spot.peer, operand.tag, message.length));
     } else {
         fifo.read_end = std::max(fifo.read_end, end);
     }
@@ -183,7 +184,8 @@ void Machine::check_overlaps(const LaneState& lane, std::int64_t length) {
         if (target.memory == nullptr) continue;
         for (const Spot& source : sources_) {
             if (source.begin != target.begin && overlap(source, target)) {
-                refuse(lane, fmt::format("reads {} while it writes {}", text(lane, source, source.begin, source.begin + length),
+                refuse(lane, fmt::format("reads {} while it writes {}",
+                                         text(lane, source, source.begin, source.begin + length),
                                          text(lane, target, target.begin, target.begin + length)));
             }
         }
@@ -211,7 +213,9 @@ void Machine::note_row(LaneState& lane, const Step& step, std::int64_t length) {
     for (const std::vector<Spot>* spots : {&sources_, &targets_}) {
         for (const Spot& spot : *spots) {
             const Operand& operand = *spot.operand;
-            trace = mix(trace, static_cast<std::uint64_t>(operand.place) | static_cast<std::uint64_t>(operand.buffer) << 4U |
+            const bool own = operand.place == Place::Peer && spot.peer == lane.rank;  // the same address
+            const Place place = own ? Place::Local : operand.place;
+            trace = mix(trace, static_cast<std::uint64_t>(place) | static_cast<std::uint64_t>(operand.buffer) << 4U |
                                    static_cast<std::uint64_t>(operand.element) << 8U |
                                    static_cast<std::uint64_t>(operand.tag) << 12U | (operand.acquire ? 1U << 16U : 0U) |
                                    (operand.publish ? 1U << 17U : 0U) | (operand.pre ? 1U << 18U : 0U));
@@ -224,8 +228,8 @@ void Machine::note_row(LaneState& lane, const Step& step, std::int64_t length) {
 std::string Machine::text(const LaneState& lane, const Spot& spot, std::int64_t begin, std::int64_t end) const {
     const Operand& operand = *spot.operand;
     const bool source = std::ranges::any_of(sources_, [&](const Spot& other) { return &other == &spot; });
-    const std::vector<Operand>& side =
-        source ? lane.lane->blocks[lane.block].steps[lane.step].srcs : lane.lane->blocks[lane.block].steps[lane.step].dsts;
+    const std::vector<Operand>& side = source ? lane.lane->blocks[lane.block].steps[lane.step].srcs
+                                              : lane.lane->blocks[lane.block].steps[lane.step].dsts;
     const auto index = &operand - side.data();
     const std::string which = fmt::format("{}[{}]", source ? "srcs" : "dsts", index);
     if (spot.fifo != kNone) {

@@ -1,14 +1,15 @@
 // FIFOs and counters of the verifying machine.
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "plan/verify/machine.hpp"
 
 namespace rondo::plan::detail {
 
 std::uint32_t Machine::fifo_id(std::int32_t channel, Rank source, Rank target, std::uint8_t tag) {
-    const std::uint64_t key = (static_cast<std::uint64_t>(source) << 32U) ^ (static_cast<std::uint64_t>(target) << 12U) ^
+    const std::uint64_t key = (static_cast<std::uint64_t>(source) << 32U) ^
+                              (static_cast<std::uint64_t>(target) << 12U) ^
                               (static_cast<std::uint64_t>(channel) << 2U) ^ tag;
     return fifo_index_.find_or_add(
         key,
@@ -17,10 +18,8 @@ std::uint32_t Machine::fifo_id(std::int32_t channel, Rank source, Rank target, s
             return fifo.source == source && fifo.target == target && fifo.channel == channel && fifo.tag == tag;
         },
         [&] {
-            fifos_.push_back({.source = source,
-                              .target = target,
-                              .channel = static_cast<std::int16_t>(channel),
-                              .tag = tag});
+            fifos_.push_back(
+                {.source = source, .target = target, .channel = static_cast<std::int16_t>(channel), .tag = tag});
             return static_cast<std::uint32_t>(fifos_.size() - 1);
         });
 }
@@ -95,8 +94,8 @@ bool Machine::acquire_slot(LaneState& lane, Fifo& fifo) {
 
 bool Machine::acquire_message(LaneState& lane, Fifo& fifo) {
     if (fifo.reading) {
-        refuse(lane, fmt::format("acquires a message from rank {} (tag {}) while it still holds one", fifo.source,
-                                 fifo.tag));
+        refuse(lane,
+               fmt::format("acquires a message from rank {} (tag {}) while it still holds one", fifo.source, fifo.tag));
     }
     if (fifo.consumer_operation == lane.operation && fifo.consumer_lane != lane.index) {
         refuse(lane, fmt::format("receives from rank {} (tag {}), whose receiving end belongs to lane {}", fifo.source,
@@ -168,6 +167,7 @@ void Machine::post_message(LaneState& lane, Fifo& fifo, Clocks::Snapshot& snapsh
     fifo.elements += message.length;
     if (fifo.source != fifo.target) ranks_[static_cast<std::size_t>(lane.rank)].sent += message.length;
     if (options_.fingerprints) {
+        fifo.lengths = mix(fifo.lengths, static_cast<std::uint64_t>(message.length));
         fifo.hash = mix(fifo.hash, static_cast<std::uint64_t>(message.length));
         for (const Fragment& fragment : message.fragments) {
             fifo.hash = mix(fifo.hash, static_cast<std::uint64_t>(fragment.begin));
@@ -230,7 +230,8 @@ void Machine::free_message(std::uint32_t id) {
 }
 
 Counter& Machine::counter_of(std::int32_t channel, Rank owner, std::uint8_t tag) {
-    const std::uint64_t key = (static_cast<std::uint64_t>(owner) << 32U) ^ (static_cast<std::uint64_t>(channel) << 2U) ^ tag;
+    const std::uint64_t key =
+        (static_cast<std::uint64_t>(owner) << 32U) ^ (static_cast<std::uint64_t>(channel) << 2U) ^ tag;
     const auto [at, added] = counters_.try_emplace(key);
     if (added) {
         at->second.owner = owner;
@@ -267,9 +268,10 @@ void Machine::post_counter(LaneState& lane, std::uint8_t tag, std::vector<Rank> 
     } else if (use.lane != lane.index) {
         refuse(lane, fmt::format("posts a counter (tag {}) that belongs to lane {}", tag, use.lane));
     } else if (use.peers != peers) {
-        refuse(lane, fmt::format("posts for {} ranks a counter (tag {}) whose other posts are for {} ranks, not all the "
-                                 "same: which post a rank awaits would be ambiguous",
-                                 peers.size(), tag, use.peers.size()));
+        refuse(lane,
+               fmt::format("posts for {} ranks a counter (tag {}) whose other posts are for {} ranks, not all the "
+                           "same: which post a rank awaits would be ambiguous",
+                           peers.size(), tag, use.peers.size()));
     }
     use.posts.push_back({.clock = take_snapshot(lane, snapshot), .hops = lane.hops});
     for (const std::uint32_t waiter : use.waiting) wake(waiter);
@@ -324,22 +326,21 @@ void Machine::note_syncs(LaneState& lane, const Step& step) {
             }
         }
     }
-    if (sum == 0) return;
-    lane.syncs = mix(lane.syncs, sum);
-    if (step.kind != Kind::Move) lane.counters = mix(lane.counters, sum);
+    if (sum != 0) lane.syncs = mix(lane.syncs, sum);
 }
 
 void Machine::check_fifos() {
     for (const Fifo& fifo : fifos_) {
         PlanLocation where{.operation = fifo.producer_operation, .rank = fifo.source, .channel = fifo.channel};
         if (fifo.writing) {
-            throw Violation{where, fmt::format("ends without having posted a message to rank {} (tag {})", fifo.target,
-                                               fifo.tag)};
+            throw Violation{
+                where, fmt::format("ends without having posted a message to rank {} (tag {})", fifo.target, fifo.tag)};
         }
         if (fifo.posted != fifo.consumed) {
             where.rank = fifo.target;
-            throw Violation{where, fmt::format("ends with {} messages from rank {} (tag {}) not taken or not given back",
-                                               fifo.posted - fifo.consumed, fifo.source, fifo.tag)};
+            throw Violation{where,
+                            fmt::format("ends with {} messages from rank {} (tag {}) not taken or not given back",
+                                        fifo.posted - fifo.consumed, fifo.source, fifo.tag)};
         }
     }
 }
@@ -354,8 +355,8 @@ void Machine::check_counters() const {
                 const auto wait = use.waits.find(peer);
                 const std::size_t done = wait == use.waits.end() ? 0 : wait->second.done;
                 if (done != use.posts.size()) {
-                    refuse_counter(peer, fmt::format("awaits {} of {} posts of rank {} (tag {})", done, use.posts.size(),
-                                                     counter.owner, counter.tag));
+                    refuse_counter(peer, fmt::format("awaits {} of {} posts of rank {} (tag {})", done,
+                                                     use.posts.size(), counter.owner, counter.tag));
                 }
             }
             for (const auto& [waiter, record] : use.waits) {

@@ -1,7 +1,7 @@
 #include "plan/verify/structure.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "plan/verify/layout.hpp"
 #include "plan/verify/machine.hpp"
@@ -54,6 +54,7 @@ private:
             where_.step = -1;
             require(block.repeat >= 0 && block.repeat <= kMaxRepeat, "repeat", block.repeat, 0, kMaxRepeat);
             repeat_ = block.repeat;
+            when_ = block.when;
             for (std::size_t s = 0; s < block.steps.size(); ++s) {
                 where_.step = static_cast<std::int32_t>(s);
                 check_step(block.steps[s]);
@@ -76,6 +77,7 @@ private:
     }
 
     void check_move(const Step& step) const {
+        if (when_ != When::EachTile) refuse("a move outside the tile loop has no tile to move");
         if (step.dsts.empty() || step.srcs.empty()) refuse("a move needs at least one source and one destination");
         check_index(step.part, 1, "part", 0, plan_.parts - step.width);
         std::int64_t sources = 0;
@@ -95,6 +97,12 @@ private:
         if (used.empty() || !unused.empty() || step.rows != 1 || step.post) {
             refuse(posts ? "a post needs counters as destinations, and nothing else"
                          : "a wait needs counters as sources, and nothing else");
+        }
+        for (std::size_t i = 0; posts && i < used.size(); ++i) {
+            for (std::size_t k = i + 1; k < used.size(); ++k) {
+                if (used[i].tag == used[k].tag)
+                    refuse(fmt::format("a post advances the same counter (tag {}) twice", used[i].tag));
+            }
         }
     }
 
@@ -129,7 +137,8 @@ private:
             refuse(fmt::format("{}: {} cannot be a {}", name_, source ? "an outbox" : "an inbox",
                                source ? "source" : "destination"));
         }
-        const bool buffer = operand.place == Place::Local || operand.place == Place::Peer || operand.place == Place::Multicast;
+        const bool buffer =
+            operand.place == Place::Local || operand.place == Place::Peer || operand.place == Place::Multicast;
         if (buffer && !source && operand.buffer == Buffer::Input) {
             refuse(fmt::format("{}: an input is never written", name_));
         }
@@ -140,7 +149,8 @@ private:
             refuse(fmt::format("{}: no multicast where the extents differ between ranks", name_));
         }
         if (is_message(operand) && step.rows > 1 && operand.peer.cj != 0) {
-            refuse(fmt::format("{}: the rows of a step share their messages, so the peer cannot depend on the row", name_));
+            refuse(fmt::format("{}: the rows of a step share their messages, so the peer cannot depend on the row",
+                               name_));
         }
     }
 
@@ -188,6 +198,7 @@ private:
 
     const Plan& plan_;
     PlanLocation where_{};
+    When when_ = When::EachTile;
     std::int32_t repeat_ = 1;
     std::int32_t rows_ = 1;
     std::string name_;
@@ -267,7 +278,8 @@ void check_launch(const Operation& operation, std::int32_t index) {
 
 void check_structure(std::span<const Operation> operations, const VerifyOptions& options) {
     if (operations.empty()) throw Violation{{}, "there is no operation"};
-    if (options.slots < 1) throw Violation{{}, fmt::format("the number of slots is {}, at least 1 is needed", options.slots)};
+    if (options.slots < 1)
+        throw Violation{{}, fmt::format("the number of slots is {}, at least 1 is needed", options.slots)};
     const std::size_t nranks = operations[0].plans.size();
     if (nranks < 1 || nranks > static_cast<std::size_t>(kMaxRanks)) {
         throw Violation{{}, fmt::format("there are plans for {} ranks, allowed are 1 to {}", nranks, kMaxRanks)};
@@ -280,8 +292,9 @@ void check_structure(std::span<const Operation> operations, const VerifyOptions&
     for (std::size_t o = 0; o < operations.size(); ++o) {
         const auto index = static_cast<std::int32_t>(o);
         if (operations[o].plans.size() != nranks) {
-            throw Violation{{.operation = index}, fmt::format("there are plans for {} ranks, expected {}",
-                                                              operations[o].plans.size(), nranks)};
+            throw Violation{
+                {.operation = index},
+                fmt::format("there are plans for {} ranks, expected {}", operations[o].plans.size(), nranks)};
         }
         check_together(operations[o].plans, index);
         check_launch(operations[o], index);

@@ -72,8 +72,8 @@ struct VerifyOptions {
     std::vector<Range> window{};
     /// Ranks whose accesses are checked for races; empty: all. A race is found if both accesses are by watched ranks.
     std::vector<Rank> watched{};
-    bool fingerprints = false;     ///< fill Report::fingerprints
-    std::int64_t max_steps = 0;    ///< refuse to execute more steps than this, all ranks together; 0: no limit
+    bool fingerprints = false;   ///< fill Report::fingerprints
+    std::int64_t max_steps = 0;  ///< refuse to execute more steps than this, all ranks together; 0: no limit
 };
 
 inline constexpr Rank kMaxEdgeRanks = 1024;
@@ -88,8 +88,9 @@ struct EdgeTraffic {
 struct Fingerprints {
     std::uint64_t trace = 0;     ///< each lane's steps with every address, message and flag, in order
     std::uint64_t syncs = 0;     ///< each lane's acquires, publishes, posts and waits, in order of steps
+    std::uint64_t lengths = 0;   ///< each FIFO's messages in order: lengths
     std::uint64_t messages = 0;  ///< each FIFO's messages in order: lengths and expressions
-    std::uint64_t counters = 0;  ///< each lane's posts and waits, in order
+    std::uint64_t counters = 0;  ///< how often each counter was posted, and for whom
     std::uint64_t outputs = 0;   ///< the expressions in every output
 };
 
