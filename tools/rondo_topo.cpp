@@ -17,9 +17,9 @@ constexpr int kExitBadUsage = 2;
 nlohmann::ordered_json to_json(const rondo::SettingsReport& report) {
     nlohmann::ordered_json settings = nlohmann::ordered_json::array();
     for (const rondo::SettingRow& row : report.rows) {
-        nlohmann::ordered_json entry{{"name", row.name},       {"type", row.type},      {"value", row.value},
-                                     {"default", row.default_value}, {"source", row.source}, {"allowed", row.allowed},
-                                     {"meaning", row.meaning}};
+        nlohmann::ordered_json entry{
+            {"name", row.name},     {"type", row.type},       {"value", row.value},    {"default", row.default_value},
+            {"source", row.source}, {"allowed", row.allowed}, {"meaning", row.meaning}};
         if (!row.error.empty()) entry["error"] = row.error;
         settings.push_back(std::move(entry));
     }

@@ -4,8 +4,9 @@
 //   rules   = section { ";" section }
 //   section = [ collective ":" ] [ "^" ] algorithm { "," algorithm }
 //
-// "^" stands for all but those listed. A section without a collective comes first and holds for every collective that has
-// no section of its own. Letter case counts for nothing, nor do "_" and "-": allreduce, AllReduce and all_reduce are one.
+// "^" stands for all but those listed. A section without a collective comes first and holds for every collective that
+// has no section of its own. Letter case counts for nothing, nor do "_" and "-": allreduce, AllReduce and all_reduce
+// are one.
 
 #include <array>
 #include <cstddef>
@@ -16,13 +17,14 @@
 namespace rondo {
 
 /// In the order of plan::Collective, with the names that plan::name_of gives.
-inline constexpr std::array<std::string_view, 9> kCollectiveNames{
-    "all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "all_to_all_v", "send_recv", "barrier"};
+inline constexpr std::array<std::string_view, 9> kCollectiveNames{"all_reduce",   "reduce",         "broadcast",
+                                                                  "all_gather",   "reduce_scatter", "all_to_all",
+                                                                  "all_to_all_v", "send_recv",      "barrier"};
 
 /// In the order of plan::Algorithm, with the names that plan::name_of gives.
 inline constexpr std::array<std::string_view, 13> kAlgorithmNames{
-    "ring", "tree",         "one_shot", "two_shot", "halving_doubling", "bruck",        "pairwise",
-    "pat",  "hierarchical", "nvls",     "direct",   "group",            "dissemination"};
+    "ring",         "tree", "one_shot", "two_shot", "halving_doubling", "bruck", "pairwise", "pat",
+    "hierarchical", "nvls", "direct",   "group",    "dissemination"};
 
 class AlgorithmRules {
 public:

@@ -19,7 +19,7 @@ CpuLimits cpu_limits(const std::string& root = "");
 
 struct Machine {
     std::string host;
-    std::string cpu;     ///< model name
+    std::string cpu;  ///< model name
     CpuLimits cpus;
     std::uint64_t memory_bytes = 0;
     std::string kernel;  ///< "Linux 6.1.0-18-amd64"

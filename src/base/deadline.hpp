@@ -34,8 +34,8 @@ public:
         const double room = std::chrono::duration<double>(Clock::time_point::max() - start).count();
         // Half the room leaves out the rounding of large doubles.
         if (!(seconds < room / 2)) return never();
-        return Deadline(start +
-                        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::max(seconds, 0.0))));
+        return Deadline(
+            start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::max(seconds, 0.0))));
     }
 
     [[nodiscard]] bool is_never() const noexcept { return at_ == Clock::time_point::max(); }

@@ -75,8 +75,8 @@ void Logger::write(LogLevel level, Rank rank, std::string_view text) {
 void Logger::write_locked(LogLevel level, Rank rank, std::string_view text) {
     const std::string who = rank == kNoRank ? "-" : fmt::format("{}", rank);
     for (const std::string_view line : split_text(text, '\n')) {
-        sink_->log.log(spdlog::level::info,
-                       fmt::format("{}:{}:{} [{}] RONDO {} {}", host_, getpid(), gettid(), who, level_name(level), line));
+        sink_->log.log(spdlog::level::info, fmt::format("{}:{}:{} [{}] RONDO {} {}", host_, getpid(), gettid(), who,
+                                                        level_name(level), line));
     }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// The logger: levels and subsystems as RONDO_DEBUG and RONDO_DEBUG_SUBSYS choose them, to stderr or to RONDO_DEBUG_FILE.
-// A message that is not wanted costs one relaxed load and a branch; its arguments are not formatted.
+// The logger: levels and subsystems as RONDO_DEBUG and RONDO_DEBUG_SUBSYS choose them, to stderr or to
+// RONDO_DEBUG_FILE. A message that is not wanted costs one relaxed load and a branch; its arguments are not formatted.
 
 #include <fmt/core.h>
 
@@ -83,12 +83,13 @@ public:
     /// which then takes the messages.
     void configure(const LogConfig& config);
 
-    [[nodiscard]] bool enabled(LogLevel level) const noexcept { return level <= level_.load(std::memory_order_relaxed); }
+    [[nodiscard]] bool enabled(LogLevel level) const noexcept {
+        return level <= level_.load(std::memory_order_relaxed);
+    }
 
     /// Info and Trace only: wanted, and from a subsystem that is wanted?
     [[nodiscard]] bool enabled(LogLevel level, Subsystem subsystem) const noexcept {
-        return enabled(level) &&
-               SubsystemMask{subsystems_.load(std::memory_order_relaxed)}.has(subsystem);
+        return enabled(level) && SubsystemMask{subsystems_.load(std::memory_order_relaxed)}.has(subsystem);
     }
 
     template <class... Args>

@@ -58,8 +58,8 @@ std::uint64_t parse_size(std::string_view text, std::uint64_t min, std::uint64_t
     }
     std::uint64_t number = 0;
     if (!read_all(digits, number)) {
-        const bool too_large = !digits.empty() && std::all_of(digits.begin(), digits.end(),
-                                                              [](char c) { return c >= '0' && c <= '9'; });
+        const bool too_large =
+            !digits.empty() && std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
         throw make_error(Code::InvalidArgument, "'{}' is {} (allowed: {})", printable(text),
                          too_large ? "more than 64 bits hold" : "no size", kSizeForm);
     }

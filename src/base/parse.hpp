@@ -1,6 +1,6 @@
 #pragma once
-// Strict readers of numbers, and the text forms that go with them. All throw Error(InvalidArgument) whose text holds the
-// given text and what is allowed.
+// Strict readers of numbers, and the text forms that go with them. All throw Error(InvalidArgument) whose text holds
+// the given text and what is allowed.
 
 #include <cstdint>
 #include <span>
@@ -43,7 +43,8 @@ std::vector<std::string_view> split_text(std::string_view text, char separator);
 std::string join(std::span<const std::string_view> words);
 
 /// The word of `words` that is nearest to `text` in Levenshtein distance, if it is near enough to be a typing error (at
-/// most a third of its length, at least 2, and less than the length of `text`); else "". Letter case counts for nothing.
+/// most a third of its length, at least 2, and less than the length of `text`); else "". Letter case counts for
+/// nothing.
 std::string_view nearest(std::string_view text, std::span<const std::string_view> words);
 
 }  // namespace rondo

@@ -36,8 +36,9 @@ public:
     [[nodiscard]] const std::string& host() const noexcept { return host_; }
     [[nodiscard]] Logger& logger() noexcept { return log_; }
 
-    /// Reads the settings anew, sets the logger up by them, and logs the version, warnings and non-default settings; what
-    /// was logged before is not logged again. For each new communicator. Throws Error(InvalidArgument) for bad values.
+    /// Reads the settings anew, sets the logger up by them, and logs the version, warnings and non-default settings;
+    /// what was logged before is not logged again. For each new communicator. Throws Error(InvalidArgument) for bad
+    /// values.
     Settings load_settings();
 
     /// For an object that must not be used in a child process.
@@ -72,8 +73,8 @@ private:
     Logger log_;
     std::mutex services_mutex_;
     std::map<std::type_index, std::shared_ptr<void>> services_;  // under services_mutex_
-    std::mutex mutex_;            // of load_settings
-    std::set<std::string> said_;  // under mutex_
+    std::mutex mutex_;                                           // of load_settings
+    std::set<std::string> said_;                                 // under mutex_
 };
 
 }  // namespace rondo

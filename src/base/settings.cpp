@@ -43,9 +43,10 @@ void add_file(SettingsInput& input, const std::string& path, bool required) {
         const int error = errno == 0 ? EIO : errno;
         const std::string fault = fmt::format("{}: {}", printable(path), errno_text(error));
         if (required) {
-            input.errors.push_back(fmt::format("environment: RONDO_CONF_FILE={}: the file cannot be read: {} "
-                                               "(allowed: the path of a file that can be read)",
-                                               printable(path), errno_text(error)));
+            input.errors.push_back(
+                fmt::format("environment: RONDO_CONF_FILE={}: the file cannot be read: {} "
+                            "(allowed: the path of a file that can be read)",
+                            printable(path), errno_text(error)));
         } else if (error != ENOENT && error != ENOTDIR) {
             input.warnings.push_back(fault + "; the file is ignored");
         }
@@ -74,7 +75,8 @@ void add_warnings(const SettingsInput& input, std::vector<std::string>& warnings
         const std::string& name = assignment.name;
         const bool known = std::any_of(specs.begin(), specs.end(), [&](const auto& spec) { return spec.name == name; });
         if (name == "RONDO_CONF_FILE" && assignment.source != "environment") {
-            warnings.push_back(assignment.source + ": RONDO_CONF_FILE has no effect in a file; set it in the environment");
+            warnings.push_back(assignment.source +
+                               ": RONDO_CONF_FILE has no effect in a file; set it in the environment");
         }
         if (known || reserved_name(name) || std::find(seen.begin(), seen.end(), name) != seen.end()) continue;
         seen.push_back(name);
@@ -115,15 +117,15 @@ SettingsInput parse_settings_file(std::string_view text, const std::string& path
         const std::size_t equals = line.find('=');
         const std::string_view name = trim(line.substr(0, equals));
         if (equals == std::string_view::npos || name.empty()) {
-            input.errors.push_back(fmt::format("{}: '{}' is no setting (allowed: KEY=VALUE, # comment)", where,
-                                               printable(line)));
+            input.errors.push_back(
+                fmt::format("{}: '{}' is no setting (allowed: KEY=VALUE, # comment)", where, printable(line)));
             continue;
         }
         const auto same = std::find_if(input.assignments.begin(), input.assignments.end(),
                                        [&](const Assignment& earlier) { return earlier.name == name; });
         if (same != input.assignments.end()) {
-            input.warnings.push_back(fmt::format("{}: {} is ignored, it was set before at {}", where, printable(name),
-                                                 same->source));
+            input.warnings.push_back(
+                fmt::format("{}: {} is ignored, it was set before at {}", where, printable(name), same->source));
             continue;
         }
         input.assignments.push_back({std::string(name), std::string(trim(line.substr(equals + 1))), where});

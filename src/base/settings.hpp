@@ -2,8 +2,8 @@
 // The RONDO_* settings: a plain object that is filled once and then passed along, never changed.
 //
 // A value comes from the environment; else from the file RONDO_CONF_FILE (default ~/.rondo.conf); else from
-// /etc/rondo.conf; else it is the default. A file has lines KEY=VALUE; blank lines and lines that begin with # are skipped.
-// An empty value leaves the setting unset. The declarations are in settings_registry.cpp.
+// /etc/rondo.conf; else it is the default. A file has lines KEY=VALUE; blank lines and lines that begin with # are
+// skipped. An empty value leaves the setting unset. The declarations are in settings_registry.cpp.
 
 #include <cstdint>
 #include <string>
@@ -25,11 +25,11 @@ struct Settings {
     AlgorithmRules algo;
     ProtocolChoice proto = ProtocolChoice::Auto;
     std::string topo_file;
-    double timeout = 600;        ///< seconds
-    double stall_warning = 30;   ///< seconds; 0: no warning
+    double timeout = 600;                 ///< seconds
+    double stall_warning = 30;            ///< seconds; 0: no warning
     std::uint64_t buffsize = 512 * 1024;  ///< bytes of one FIFO
-    std::int32_t nslots = 4;     ///< slots of one FIFO
-    std::int32_t spin_us = -1;   ///< microseconds; -1: by free cores
+    std::int32_t nslots = 4;              ///< slots of one FIFO
+    std::int32_t spin_us = -1;            ///< microseconds; -1: by free cores
     VerifyPlans verify_plans = VerifyPlans::Auto;
     std::string plan_file;
     std::int32_t nchannels = 0;  ///< 0: the library chooses

@@ -82,10 +82,8 @@ SettingSpec integer(std::string_view name, std::int32_t Settings::*field, std::i
             .type = "integer",
             .allowed = fmt::format("{} to {}", min, max),
             .meaning = meaning,
-            .set =
-                [=](Settings& s, std::string_view text) {
-                    s.*field = static_cast<std::int32_t>(parse_integer(text, min, max));
-                },
+            .set = [=](Settings& s,
+                       std::string_view text) { s.*field = static_cast<std::int32_t>(parse_integer(text, min, max)); },
             .show = [=](const Settings& s) { return fmt::format("{}", s.*field); }};
 }
 

@@ -23,7 +23,8 @@ struct SettingSpec {
 
 std::span<const SettingSpec> setting_specs();
 
-/// True for names with the prefix RONDO_ that are not settings of the library: RONDO_TESTS_* and what the test scripts use.
+/// True for names with the prefix RONDO_ that are not settings of the library: RONDO_TESTS_* and what the test scripts
+/// use.
 bool reserved_name(std::string_view name) noexcept;
 
 }  // namespace rondo

@@ -29,9 +29,9 @@ enum class DataType : std::uint8_t {
 enum class ReduceOp : std::uint8_t { Sum = 0, Prod = 1, Max = 2, Min = 3, Avg = 4 };
 
 /// Every DataType, in the order in which programs and tests walk through them.
-inline constexpr std::array kAllDataTypes{
-    DataType::Int8,   DataType::Uint8,  DataType::Int16,   DataType::Uint16,   DataType::Int32,   DataType::Uint32,
-    DataType::Int64,  DataType::Uint64, DataType::Float16, DataType::Bfloat16, DataType::Float32, DataType::Float64};
+inline constexpr std::array kAllDataTypes{DataType::Int8,    DataType::Uint8,    DataType::Int16,   DataType::Uint16,
+                                          DataType::Int32,   DataType::Uint32,   DataType::Int64,   DataType::Uint64,
+                                          DataType::Float16, DataType::Bfloat16, DataType::Float32, DataType::Float64};
 
 /// Every ReduceOp, in numeric order.
 inline constexpr std::array kAllReduceOps{ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Max, ReduceOp::Min, ReduceOp::Avg};

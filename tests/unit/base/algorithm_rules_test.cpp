@@ -67,10 +67,12 @@ TEST(AlgorithmRules, SpellingIsFree) {
 }
 
 TEST(AlgorithmRules, ErrorsNameTheWordAndWhatIsAllowed) {
-    EXPECT_EQ(error_of("rinng"),
-              "unknown algorithm 'rinng' (allowed: ring, tree, one_shot, two_shot, halving_doubling, bruck, pairwise, pat, "
-              "hierarchical, nvls, direct, group, dissemination); did you mean 'ring'?");
-    EXPECT_NE(error_of("alreduce:ring").find("unknown collective 'alreduce' (allowed: all_reduce, "), std::string::npos);
+    EXPECT_EQ(
+        error_of("rinng"),
+        "unknown algorithm 'rinng' (allowed: ring, tree, one_shot, two_shot, halving_doubling, bruck, pairwise, pat, "
+        "hierarchical, nvls, direct, group, dissemination); did you mean 'ring'?");
+    EXPECT_NE(error_of("alreduce:ring").find("unknown collective 'alreduce' (allowed: all_reduce, "),
+              std::string::npos);
     EXPECT_NE(error_of("alreduce:ring").find("did you mean 'all_reduce'?"), std::string::npos);
     EXPECT_NE(error_of("ring,,tree").find("unknown algorithm ''"), std::string::npos);
     EXPECT_NE(error_of("ring;").find("unknown algorithm ''"), std::string::npos);
@@ -83,8 +85,8 @@ TEST(AlgorithmRules, ErrorsNameTheWordAndWhatIsAllowed) {
 }
 
 TEST(AlgorithmRulesFuzz, RandomTextsAreReadOrRefused) {
-    constexpr std::array<std::string_view, 14> kPieces{"ring",  "tree", "allreduce", "reduce", ":",    ";", ",",
-                                                       "^", " ", "_",    "bruck",     "x",      "\xff", "all_to_all"};
+    constexpr std::array<std::string_view, 14> kPieces{
+        "ring", "tree", "allreduce", "reduce", ":", ";", ",", "^", " ", "_", "bruck", "x", "\xff", "all_to_all"};
     std::mt19937 random(4711);
     int read = 0;
     int refused = 0;

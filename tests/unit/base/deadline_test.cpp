@@ -29,8 +29,8 @@ TEST(Deadline, NeverNeverComes) {
     EXPECT_FALSE(Deadline::never().expired());
     EXPECT_FALSE(Deadline::never().expired(Deadline::Clock::time_point::max()));
     EXPECT_EQ(Deadline::never().remaining(), Deadline::Clock::duration::max());
-    for (const double seconds : {1e10, 1e300, std::numeric_limits<double>::infinity(),
-                                 std::numeric_limits<double>::quiet_NaN()}) {
+    for (const double seconds :
+         {1e10, 1e300, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
         EXPECT_TRUE(Deadline::after(seconds).is_never()) << seconds;
     }
     EXPECT_FALSE(Deadline::after(1e9).is_never());

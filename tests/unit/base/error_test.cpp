@@ -69,8 +69,8 @@ TEST(Code, EveryCodeHasAName) {
 
 TEST(Version, IsThatOfTheCHeader) {
     EXPECT_EQ(version_number(), RONDO_VERSION_CODE);
-    EXPECT_EQ(version_text(), std::to_string(RONDO_MAJOR) + "." + std::to_string(RONDO_MINOR) + "." +
-                                  std::to_string(RONDO_PATCH));
+    EXPECT_EQ(version_text(),
+              std::to_string(RONDO_MAJOR) + "." + std::to_string(RONDO_MINOR) + "." + std::to_string(RONDO_PATCH));
     EXPECT_EQ(build_info().rfind(std::string("rondo ") + version_text() + ", commit ", 0), 0U) << build_info();
 }
 

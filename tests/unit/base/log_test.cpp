@@ -14,7 +14,8 @@
 namespace rondo {
 namespace {
 
-LogConfig config_for(const TemporaryDirectory& directory, LogLevel level, SubsystemMask subsystems = kDefaultSubsystems) {
+LogConfig config_for(const TemporaryDirectory& directory, LogLevel level,
+                     SubsystemMask subsystems = kDefaultSubsystems) {
     return {.level = level, .subsystems = subsystems, .file = directory.path() + "/log"};
 }
 
@@ -31,7 +32,7 @@ TEST(Logger, WritesItsFormat) {
     log.info(Subsystem::Init, 3, "joined {} of {}", 4, 8);
     log.warn(Logger::kNoRank, "{}", "braces {} and %v stay\nas they are");
     const std::string head = "node7:" + std::to_string(getpid()) + ":" + std::to_string(gettid());
-    EXPECT_EQ(directory.read("log"), head + " [3] RONDO INFO joined 4 of 8\n" +               //
+    EXPECT_EQ(directory.read("log"), head + " [3] RONDO INFO joined 4 of 8\n" +              //
                                          head + " [-] RONDO WARN braces {} and %v stay\n" +  //
                                          head + " [-] RONDO WARN as they are\n");
 }

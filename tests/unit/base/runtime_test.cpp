@@ -92,9 +92,11 @@ TEST(Runtime, ForkedChildIsTold) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     ASSERT_GT(got, 0);
-    EXPECT_EQ(std::string(buffer, static_cast<std::size_t>(got)).rfind(
-                  fmt::format("{} communicator belongs to pid {}, ", static_cast<int>(Code::InvalidUsage), getpid()), 0),
-              0U);
+    EXPECT_EQ(
+        std::string(buffer, static_cast<std::size_t>(got))
+            .rfind(fmt::format("{} communicator belongs to pid {}, ", static_cast<int>(Code::InvalidUsage), getpid()),
+                   0),
+        0U);
     EXPECT_TRUE(runtime.same_process(token));
 }
 

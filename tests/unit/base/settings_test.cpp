@@ -20,7 +20,8 @@ SettingsReport report_of(std::vector<std::pair<std::string, std::string>> assign
 }
 
 const SettingRow& row_of(const SettingsReport& report, std::string_view name) {
-    return *std::find_if(report.rows.begin(), report.rows.end(), [&](const SettingRow& row) { return row.name == name; });
+    return *std::find_if(report.rows.begin(), report.rows.end(),
+                         [&](const SettingRow& row) { return row.name == name; });
 }
 
 TEST(Settings, DefaultsHold) {
@@ -94,7 +95,9 @@ TEST(Settings, ShownValueIsReadBack) {
 TEST(Settings, BadValueNamesItselfItsSourceAndWhatIsAllowed) {
     const SettingsReport report = report_of({{"RONDO_ALGO", "rinng"}, {"RONDO_NSLOTS", "65"}});
     ASSERT_EQ(report.errors.size(), 2U);
-    EXPECT_EQ(report.errors[0].rfind("environment: RONDO_ALGO=rinng: unknown algorithm 'rinng' (allowed: ring, tree, ", 0), 0U);
+    EXPECT_EQ(
+        report.errors[0].rfind("environment: RONDO_ALGO=rinng: unknown algorithm 'rinng' (allowed: ring, tree, ", 0),
+        0U);
     EXPECT_NE(report.errors[0].find("did you mean 'ring'?"), std::string::npos);
     EXPECT_EQ(report.errors[1], "environment: RONDO_NSLOTS=65: '65' is out of range (allowed: 1 to 64)");
     EXPECT_EQ(report.settings, Settings{});
@@ -188,7 +191,8 @@ TEST(SettingsFile, NamedFileMustBeReadable) {
             FAIL() << path << " was read";
         } catch (const Error& error) {
             const std::string text = error.what();
-            EXPECT_EQ(text.rfind(std::string("environment: RONDO_CONF_FILE=") + path + ": the file cannot be read: ", 0), 0U)
+            EXPECT_EQ(
+                text.rfind(std::string("environment: RONDO_CONF_FILE=") + path + ": the file cannot be read: ", 0), 0U)
                 << text;
             EXPECT_NE(text.find("(allowed: "), std::string::npos) << text;
         }
@@ -196,18 +200,21 @@ TEST(SettingsFile, NamedFileMustBeReadable) {
 }
 
 TEST(SettingsTable, ShowsEachSettingAndMarksBadValues) {
-    const std::string table = settings_table(report_of({{"RONDO_NSLOTS", "x"}, {"RONDO_TIMEOUT", "1"}, {"RONDO_X", "1"}}));
+    const std::string table =
+        settings_table(report_of({{"RONDO_NSLOTS", "x"}, {"RONDO_TIMEOUT", "1"}, {"RONDO_X", "1"}}));
     for (const SettingSpec& spec : setting_specs()) {
         EXPECT_NE(table.find("\n" + std::string(spec.name) + " "), std::string::npos) << spec.name;
         EXPECT_NE(table.find(spec.meaning), std::string::npos) << spec.name;
     }
     EXPECT_NE(table.find("x (bad)"), std::string::npos);
     EXPECT_NE(table.find("\nwarning: environment: unknown setting RONDO_X is ignored\n"), std::string::npos);
-    EXPECT_NE(table.find("\nerror: environment: RONDO_NSLOTS=x: 'x' is no integer (allowed: 1 to 64)\n"), std::string::npos);
+    EXPECT_NE(table.find("\nerror: environment: RONDO_NSLOTS=x: 'x' is no integer (allowed: 1 to 64)\n"),
+              std::string::npos);
 }
 
 TEST(SettingsFuzz, RandomFilesNeverBreakAnything) {
-    constexpr std::array<std::string_view, 12> kPieces{"RONDO_", "=", "\n", "#", "1", "ring", "\r", ":", "^", "K", " ", "-"};
+    constexpr std::array<std::string_view, 12> kPieces{"RONDO_", "=", "\n", "#", "1", "ring",
+                                                       "\r",     ":", "^",  "K", " ", "-"};
     const std::span<const SettingSpec> specs = setting_specs();
     std::mt19937 random(31337);
     std::size_t assignments = 0;
