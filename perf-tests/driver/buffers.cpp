@@ -11,6 +11,7 @@ namespace rondo::perf {
 Arena::Arena(std::size_t bytes) : capacity_((std::max<std::size_t>(bytes, 1) + 4095) / 4096 * 4096) {
     memory_.reset(static_cast<std::byte*>(std::aligned_alloc(4096, capacity_)));
     if (memory_ == nullptr) throw std::bad_alloc();
+    std::memset(memory_.get(), 0, capacity_);
 }
 
 void Arena::write_guards(std::size_t index) noexcept {

@@ -28,7 +28,8 @@ struct SlotLayout {
     [[nodiscard]] constexpr std::size_t total() const noexcept { return slots * stride(); }
 };
 
-/// Page-aligned memory, not written before its user writes it, so that pages belong to the node of the using thread.
+/// Page-aligned memory. The constructor writes every page, so that no page fault is timed and the pages belong to the
+/// node of the thread that makes, and then uses, the arena.
 class Arena {
 public:
     Arena() = default;

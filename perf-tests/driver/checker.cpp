@@ -150,7 +150,7 @@ void Checker::report(const RankState& rank, std::string_view what, std::size_t b
         detail = fmt::format(", the first at element {}: {}, expected {}", begin + result.first,
                              text_of(type, result.actual), text_of(type, result.expected));
     }
-    team_.note(fmt::format("rank {}: {}: {} wrong elements of the {}{}", rank.rank, describe(operation_), result.wrong,
+    team_.note(fmt::format("rank {}: {}: {} wrong element(s) of the {}{}", rank.rank, describe(operation_), result.wrong,
                            what, detail));
 }
 
