@@ -18,7 +18,7 @@ std::string read_host() {
 }  // namespace
 
 Runtime& Runtime::get() {
-    static Runtime* const runtime = new Runtime;
+    static auto* const runtime = new Runtime;
     return *runtime;
 }
 

@@ -22,6 +22,7 @@ constexpr std::array<std::pair<std::string_view, VerifyPlans>, 3> kVerifyPlans{
 template <class Table>
 std::vector<std::string_view> names_of(const Table& table) {
     std::vector<std::string_view> names;
+    names.reserve(table.size());
     for (const auto& [name, value] : table) names.push_back(name);
     return names;
 }
@@ -165,7 +166,7 @@ std::vector<SettingSpec> make_specs() {
         algorithms("RONDO_ALGO", &Settings::algo,
                    "algorithms that may be chosen, as ring,tree;all_reduce:^tree; unset: all"),
         choice("RONDO_PROTO", &Settings::proto, kProtocols, "protocol",
-               "protocol of the messages between ranks; auto: by message length"),
+               "protocol of the messages between ranks; auto: by message length; ll128: between GPUs only"),
         path("RONDO_TOPO_FILE", &Settings::topo_file, "the path of an XML file",
              "description of the machine to use in place of discovery; this version accepts it and does not use it"),
         seconds("RONDO_TIMEOUT", &Settings::timeout, 0.001, 1e6,
@@ -178,7 +179,8 @@ std::vector<SettingSpec> make_specs() {
         integer("RONDO_SPIN_US", &Settings::spin_us, -1, 1'000'000,
                 "microseconds that a wait spins before it yields the core; -1: by the number of free cores"),
         choice("RONDO_VERIFY_PLANS", &Settings::verify_plans, kVerifyPlans, "choice",
-               "verify each plan before its first run; auto: plans read from files only"),
+               "verify each plan before its first run; auto: where there are few enough ranks for that to take "
+               "milliseconds"),
         path("RONDO_PLAN_FILE", &Settings::plan_file, "the path of a plan file in JSON",
              "plan to use for the collective that it is for; verified before it runs"),
         integer("RONDO_NCHANNELS", &Settings::nchannels, 0, 16, "channels of each plan; 0: the library chooses"),
