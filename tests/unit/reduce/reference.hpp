@@ -225,7 +225,7 @@ inline std::string describe(DataType type, ReduceOp op) {
 
 /// The index of the first element that differs, or count.
 inline std::size_t first_difference(const std::byte* a, const std::byte* b, std::size_t count, std::size_t size) {
-    if (std::memcmp(a, b, count * size) == 0) return count;
+    if (count == 0 || std::memcmp(a, b, count * size) == 0) return count;
     std::size_t i = 0;
     while (std::memcmp(a + i * size, b + i * size, size) == 0) ++i;
     return i;
