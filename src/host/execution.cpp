@@ -132,20 +132,33 @@ Execution::Outcome Execution::run_step(const Cursor& cursor, const BoundStep& st
 }
 
 Execution::Outcome Execution::run_move(const Cursor& cursor, const BoundStep& step) {
-    const Extent extent = extent_of(cursor, step);
-    if (extent.range.empty()) return Outcome::Ran;
+    Extent extent = extent_of(cursor, step, 0);
+    if (extent.range.empty() && !has_elements(cursor, step)) return Outcome::Ran;
     if (step.has_fifo) {
         if (!ready(step, cursor.s, extent.inlined)) return Outcome::Blocked;
         if (!agreed(step, cursor.s, extent.signature)) return Outcome::Failed;
     }
-    for (std::int64_t row = 0; row < step.rows; ++row) reduce_row(cursor, step, extent, row);
+    reduce_row(cursor, step, extent, 0);
+    for (std::int64_t row = 1; row < step.rows; ++row) {
+        if (step.part.cj != 0) extent.range = extent_of(cursor, step, row).range;
+        reduce_row(cursor, step, extent, row);
+    }
     if (step.has_fifo) publish(step, cursor.s, extent);
     return Outcome::Ran;
 }
 
-Execution::Extent Execution::extent_of(const Cursor& cursor, const BoundStep& step) const {
+/// True where any row but the first covers elements.
+bool Execution::has_elements(const Cursor& cursor, const BoundStep& step) const {
+    if (step.part.cj == 0) return false;  // all rows are as empty as the first
+    for (std::int64_t row = 1; row < step.rows; ++row) {
+        if (!extent_of(cursor, step, row).range.empty()) return true;
+    }
+    return false;
+}
+
+Execution::Extent Execution::extent_of(const Cursor& cursor, const BoundStep& step, std::int64_t row) const {
     const plan::Cut& cut = launch_.cut;
-    const std::int64_t part = step.part.at(cursor.s, 0, 0);
+    const std::int64_t part = step.part.at(cursor.s, row, 0);
     Extent extent;
     std::int64_t longest = cursor.longest;
     std::span<const BlockExtent> blocks;
@@ -162,7 +175,7 @@ Execution::Extent Execution::extent_of(const Cursor& cursor, const BoundStep& st
         extent.longest_span = std::min(step.width * longest, size);
         extent.signature = launch_.signature;
     } else {
-        const BlockExtent& block = blocks[static_cast<std::size_t>(step.sizing->op.block.at(cursor.s, 0, 0))];
+        const BlockExtent& block = blocks[static_cast<std::size_t>(step.sizing->op.block.at(cursor.s, row, 0))];
         const int channel = cursor.lane->channel;
         const plan::Range whole = plan::range(block.extent, cut, channel, cursor.tile, 0, cut.parts);
         longest = plan::split(whole.size(), cut.parts, 0, 1, cut.align).size();
@@ -205,6 +218,7 @@ bool Execution::agreed(const BoundStep& step, std::int32_t s, std::uint64_t sign
 }
 
 void Execution::reduce_row(const Cursor& cursor, const BoundStep& step, const Extent& extent, std::int64_t row) {
+    if (extent.range.empty()) return;
     const auto count = static_cast<std::size_t>(extent.range.size());
     const std::size_t bytes = count * launch_.element_bytes;
     int nsrc = 0;
@@ -347,7 +361,7 @@ std::vector<Rank> Execution::awaited() const {
         const Cursor& cursor = cursors_[i];
         if (cursor.done) continue;
         const BoundStep& step = (*cursor.list)[cursor.block].steps[cursor.step];
-        const Extent extent = extent_of(cursor, step);
+        const Extent extent = extent_of(cursor, step, 0);
         for (const std::vector<BoundOperand>* side : {&step.dsts, &step.srcs}) {
             for (const BoundOperand& operand : *side) {
                 for (std::int64_t f = 0; f < operand.op.fan; ++f) {

@@ -115,7 +115,8 @@ private:
     Outcome run_wait(const Cursor& cursor, const BoundStep& step);
     void run_post(const Cursor& cursor, const BoundStep& step);
 
-    Extent extent_of(const Cursor& cursor, const BoundStep& step) const;
+    Extent extent_of(const Cursor& cursor, const BoundStep& step, std::int64_t row) const;
+    bool has_elements(const Cursor& cursor, const BoundStep& step) const;
     bool ready(const BoundStep& step, std::int32_t s, bool inlined) const;
     bool agreed(const BoundStep& step, std::int32_t s, std::uint64_t signature);
     void reduce_row(const Cursor& cursor, const BoundStep& step, const Extent& extent, std::int64_t row);

@@ -48,44 +48,56 @@ private:
     }
 
     void walk(const Step& step, std::int64_t tile, std::int64_t s) {
-        const std::int64_t extent = extent_of(step, s);
-        const std::int64_t part = step.part.at(s, 0, 0);
-        const std::int64_t length = range(extent, sizes_.cut, channel_, tile, part, step.width).size();
-        if (length <= 0) return;
-        const std::int64_t span = range(extent, sizes_.cut, channel_, tile, 0, step.width).size();
-        for (const std::vector<Operand>* side : {&step.dsts, &step.srcs}) {
-            for (const Operand& operand : *side) {
-                for (std::int64_t f = 0; f < operand.fan; ++f) walk(operand, step.rows, length, span, s, f);
-            }
+        bool any = false;
+        for (std::int64_t row = 0; row < step.rows; ++row) any = walk_row(step, tile, s, row) || any;
+        if (!any) return;
+        for (const Operand& operand : step.dsts) {
+            if (operand.place != Place::Outbox || !operand.publish) continue;
+            for (std::int64_t f = 0; f < operand.fan; ++f) count_message(operand.tag, operand.peer.at(s, 0, f));
         }
     }
 
-    void walk(const Operand& operand, std::int64_t rows, std::int64_t length, std::int64_t span, std::int64_t s,
-              std::int64_t f) {
-        const std::int64_t bytes = length * sizes_.element_bytes;
-        for (std::int64_t row = 0; row < rows; ++row) {
-            const std::int64_t peer = operand.peer.at(s, row, f);
-            if (operand.place == Place::Peer && peer != plan_.rank) {
-                traffic_.direct_bytes[static_cast<std::size_t>(peer)] += static_cast<std::uint64_t>(bytes);
-            }
-            if (operand.place == Place::Outbox) {
-                std::int64_t& end = open_[{operand.tag, peer}];
-                end = std::max(end, operand.piece.at(s, row, f) * span * sizes_.element_bytes + bytes);
+    /// True where the row covers elements.
+    bool walk_row(const Step& step, std::int64_t tile, std::int64_t s, std::int64_t row) {
+        const std::int64_t extent = extent_of(step, s, row);
+        const std::int64_t part = step.part.at(s, row, 0);
+        const std::int64_t length = range(extent, sizes_.cut, channel_, tile, part, step.width).size();
+        if (length <= 0) return false;
+        const std::int64_t span = range(extent, sizes_.cut, channel_, tile, 0, step.width).size();
+        for (const std::vector<Operand>* side : {&step.dsts, &step.srcs}) {
+            for (const Operand& operand : *side) {
+                for (std::int64_t f = 0; f < operand.fan; ++f) {
+                    note(operand, operand.peer.at(s, row, f), length, operand.piece.at(s, row, f) * span);
+                }
             }
         }
-        if (operand.place != Place::Outbox || !operand.publish) return;
-        const std::int64_t peer = operand.peer.at(s, 0, f);
-        const auto sent = open_.extract({operand.tag, peer});
+        return true;
+    }
+
+    /// `length` elements of an operand; in a message they begin at element `offset`.
+    void note(const Operand& operand, std::int64_t peer, std::int64_t length, std::int64_t offset) {
+        if (operand.place == Place::Peer && peer != plan_.rank) {
+            traffic_.direct_bytes[static_cast<std::size_t>(peer)] +=
+                static_cast<std::uint64_t>(length * sizes_.element_bytes);
+        }
+        if (operand.place == Place::Outbox) {
+            std::int64_t& end = open_[{operand.tag, peer}];
+            end = std::max(end, (offset + length) * sizes_.element_bytes);
+        }
+    }
+
+    void count_message(int tag, std::int64_t peer) {
+        const auto sent = open_.extract({tag, peer});
         traffic_.sent_bytes[static_cast<std::size_t>(peer)] += static_cast<std::uint64_t>(sent.mapped());
         ++traffic_.sent_messages[static_cast<std::size_t>(peer)];
     }
 
-    std::int64_t extent_of(const Step& step, std::int64_t s) const {
+    std::int64_t extent_of(const Step& step, std::int64_t s, std::int64_t row) const {
         for (const std::vector<Operand>* side : {&step.dsts, &step.srcs}) {
             const auto found = std::ranges::find_if(*side, in_user_buffer);
             if (found == side->end()) continue;
             const auto extents = found->buffer == Buffer::Input ? sizes_.input_extents : sizes_.output_extents;
-            return extents.empty() ? sizes_.count : extents[static_cast<std::size_t>(found->block.at(s, 0, 0))];
+            return extents.empty() ? sizes_.count : extents[static_cast<std::size_t>(found->block.at(s, row, 0))];
         }
         return sizes_.count;
     }
