@@ -228,16 +228,26 @@ bool Machine::settle(LaneState& lane) {
 void Machine::run_lane(std::uint32_t id) {
     LaneState& lane = lanes_[id];
     while (settle(lane)) {
+        if (options_.max_operands > 0) spend(lane);
         if (!execute(id)) return;
         lane.acquired = 0;
         ++lane.step;
-        if (++report_.steps > options_.max_steps && options_.max_steps > 0) {
-            refuse(lane, fmt::format("the plans take more than {} steps, which is the limit here", options_.max_steps));
-        }
+        ++report_.steps;
     }
     lane.running = false;
     RankState& rank = ranks_[static_cast<std::size_t>(lane.rank)];
     if (--rank.lanes_running == 0) end_operation(lane.rank);
+}
+
+void Machine::spend(const LaneState& lane) {
+    const Step& step = lane.lane->blocks[lane.block].steps[lane.step];
+    for (const std::vector<Operand>* side : {&step.dsts, &step.srcs}) {
+        for (const Operand& operand : *side) operands_spent_ += std::int64_t{step.rows} * operand.fan;
+    }
+    if (operands_spent_ > options_.max_operands) {
+        refuse(lane,
+               fmt::format("the plans take more than {} operands, which is the limit here", options_.max_operands));
+    }
 }
 
 bool Machine::execute(std::uint32_t id) {

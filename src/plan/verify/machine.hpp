@@ -157,6 +157,8 @@ private:
     /// Moves the lane to the next step that exists; false at its end.
     static bool settle(LaneState& lane);
     static void advance(LaneState& lane);
+    /// Counts the lane's step against the limit on operands.
+    void spend(const LaneState& lane);
     /// Executes the lane's step; false if it has to wait.
     bool execute(std::uint32_t id);
     void wake(std::uint32_t lane) { runnable_.push_back(lane); }
@@ -259,6 +261,7 @@ private:
     std::vector<RankState> ranks_;
     std::vector<LaneState> lanes_;
     std::deque<std::uint32_t> runnable_;
+    std::int64_t operands_spent_ = 0;
 
     FlatIndex fifo_index_;
     std::vector<Fifo> fifos_;

@@ -195,8 +195,13 @@ void Machine::touch(const LaneState& lane, Memory& memory, const Spot& spot, std
     if (!clocks_) return;
     const Race race = memory.touch(begin, begin + length, writes, lane.thread, *clocks_);
     if (!race.found) return;
-    refuse(lane, fmt::format("{} {} without an order with the {} by {}: a race", writes ? "writes" : "reads",
-                             text(lane, spot, std::max(begin, race.begin), std::min(begin + length, race.end)),
+    const std::string what = text(lane, spot, std::max(begin, race.begin), std::min(begin + length, race.end));
+    if (thread_of_entry_[race.other.entry] < ranks_.size()) {
+        refuse(lane,
+               fmt::format("{} {}, but rank {} may not have entered the operation yet or may have left it already",
+                           writes ? "writes" : "reads", what, thread_of_entry_[race.other.entry]));
+    }
+    refuse(lane, fmt::format("{} {} without an order with the {} by {}: a race", writes ? "writes" : "reads", what,
                              race.other_writes ? "write" : "read", describe(race.other)));
 }
 

@@ -174,6 +174,13 @@ private:
         if (index.mod < 0) refuse(fmt::format("{}: mod is {}, allowed are 0 (none) and more", name, index.mod));
     }
 
+    /// True where the remainder alone keeps the index in [least, most], whatever s, j and f are.
+    static bool within(const Index& index, std::int64_t least, std::int64_t most) {
+        if (index.mod == 0) return false;
+        const std::int64_t last = index.base + std::int64_t{index.scale} * (index.mod - 1);
+        return std::min<std::int64_t>(index.base, last) >= least && std::max<std::int64_t>(index.base, last) <= most;
+    }
+
     /// Every value of the index lies in [least, most].
     void check_index(const Index& index, std::int64_t fan, std::string_view name, std::int64_t least,
                      std::int64_t most) const {
@@ -184,6 +191,7 @@ private:
         if (repeats * rows > kMaxIndexField || repeats * rows * fans > kMaxIndexField) {
             refuse(fmt::format("{}: takes more than {} values", name, kMaxIndexField));
         }
+        if (within(index, least, most)) return;
         for (std::int64_t s = 0; s < repeats; ++s) {
             for (std::int64_t j = 0; j < rows; ++j) {
                 for (std::int64_t f = 0; f < fans; ++f) {

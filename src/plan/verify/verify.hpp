@@ -72,8 +72,9 @@ struct VerifyOptions {
     std::vector<Range> window{};
     /// Ranks whose accesses are checked for races; empty: all. A race is found if both accesses are by watched ranks.
     std::vector<Rank> watched{};
-    bool fingerprints = false;   ///< fill Report::fingerprints
-    std::int64_t max_steps = 0;  ///< refuse to execute more steps than this, all ranks together; 0: no limit
+    bool fingerprints = false;  ///< fill Report::fingerprints
+    /// Refuse to execute more than this many operands (steps x rows x fans), all ranks together; 0: no limit.
+    std::int64_t max_operands = 0;
 };
 
 inline constexpr Rank kMaxEdgeRanks = 1024;

@@ -223,7 +223,7 @@ public:
 private:
     [[nodiscard]] Report run(const Trial& trial) const {
         const Operation operation{plans_, trial.launch};
-        return verify(std::span(&operation, 1), {.slots = trial.slots, .fingerprints = true, .max_steps = 1 << 20});
+        return verify(std::span(&operation, 1), {.slots = trial.slots, .fingerprints = true, .max_operands = 1 << 20});
     }
 
     Judgement judge() {
