@@ -53,29 +53,38 @@ bool Meeting::complete() const {
 void Meeting::join(Rank nranks, Rank rank, const std::string& facts) {
     const std::lock_guard lock(mutex_);
     if (nranks != nranks_) {
-        throw make_error(Code::InvalidUsage, "rank {} joins with {} ranks, the first rank came with {}", rank, nranks,
-                         nranks_);
+        refuse(fmt::format("rank {} joins with {} ranks, the first rank came with {}", rank, nranks, nranks_));
     }
     if (here_[static_cast<std::size_t>(rank)]) {
         throw make_error(Code::InvalidUsage, "rank {} has joined already; give each rank its own number", rank);
     }
     if (facts != facts_) {
-        throw make_error(Code::InvalidUsage, "rank {} has other settings than the others: {}; set them alike", rank,
-                         first_difference(facts_, facts));
+        refuse(fmt::format("rank {} has other settings than the others: {}; set them alike", rank,
+                           first_difference(facts_, facts)));
     }
     here_[static_cast<std::size_t>(rank)] = true;
     ++joined_;
     changed_.notify_all();
 }
 
+/// A rank that does not fit will not come again: the others must not wait for it.
+void Meeting::refuse(const std::string& reason) {
+    refusal_ = reason;
+    changed_.notify_all();
+    throw Error(Code::InvalidUsage, reason);
+}
+
 void Meeting::wait(const Deadline& deadline, double timeout_seconds) const {
     std::unique_lock lock(mutex_);
-    const auto all_here = [this] { return joined_ == nranks_; };
+    const auto settled = [this] { return joined_ == nranks_ || !refusal_.empty(); };
+    bool in_time = true;
     if (deadline.is_never()) {
-        changed_.wait(lock, all_here);
-        return;
+        changed_.wait(lock, settled);
+    } else {
+        in_time = changed_.wait_until(lock, deadline.at(), settled);
     }
-    if (changed_.wait_until(lock, deadline.at(), all_here)) return;
+    if (!refusal_.empty()) throw Error(Code::InvalidUsage, "init failed: " + refusal_);
+    if (in_time) return;
     lock.unlock();
     throw make_error(Code::Timeout,
                      "init of a communicator of {} ranks: rank(s) {} did not join within {}; start them, or raise "

@@ -38,7 +38,8 @@ public:
 
     [[nodiscard]] bool complete() const;
 
-    /// Waits until all ranks are here. Errors: Timeout naming the missing ranks.
+    /// Waits until all ranks are here. Errors: Timeout naming the missing ranks; InvalidUsage where a rank came that
+    /// does not fit to the others.
     void wait(const Deadline& deadline, double timeout_seconds) const;
 
     /// "1, 3-5": the ranks that have not joined.
@@ -47,6 +48,7 @@ public:
 private:
     friend class Rendezvous;
     void join(Rank nranks, Rank rank, const std::string& facts);
+    [[noreturn]] void refuse(const std::string& reason);
 
     const Rank nranks_;
     const std::string facts_;
@@ -55,6 +57,7 @@ private:
     mutable std::condition_variable changed_;
     std::vector<bool> here_;
     Rank joined_ = 0;
+    std::string refusal_;  // why the meeting can never be complete
 };
 
 /// All meetings of the process. One object, owned by the Runtime.

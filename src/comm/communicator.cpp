@@ -106,7 +106,7 @@ void Communicator::throw_if_unusable() {
 }
 
 void Communicator::begin(const Operation& operation) {
-    if (domain().failed() || !joined_) throw_if_unusable();
+    if (domain().failed() || !joined_ || finalized_.load(std::memory_order_relaxed)) throw_if_unusable();
     if (operation.point_to_point()) {
         begin_transfers(operation.transfers);
     } else {
