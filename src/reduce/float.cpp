@@ -28,9 +28,7 @@ namespace rondo::reduce {
 
 HWY_EXPORT(float_choice);
 
-Kernel float_kernel(DataType type, ReduceOp op) noexcept {
-    return HWY_DYNAMIC_DISPATCH(float_choice)(type, op);
-}
+Kernel float_kernel(DataType type, ReduceOp op) noexcept { return HWY_DYNAMIC_DISPATCH(float_choice)(type, op); }
 
 }  // namespace rondo::reduce
 #endif

@@ -28,9 +28,7 @@ namespace rondo::reduce {
 
 HWY_EXPORT(half_choice);
 
-Kernel half_kernel(DataType type, ReduceOp op) noexcept {
-    return HWY_DYNAMIC_DISPATCH(half_choice)(type, op);
-}
+Kernel half_kernel(DataType type, ReduceOp op) noexcept { return HWY_DYNAMIC_DISPATCH(half_choice)(type, op); }
 
 }  // namespace rondo::reduce
 #endif

@@ -28,9 +28,7 @@ namespace rondo::reduce {
 
 HWY_EXPORT(int16_choice);
 
-Kernel int16_kernel(DataType type, ReduceOp op) noexcept {
-    return HWY_DYNAMIC_DISPATCH(int16_choice)(type, op);
-}
+Kernel int16_kernel(DataType type, ReduceOp op) noexcept { return HWY_DYNAMIC_DISPATCH(int16_choice)(type, op); }
 
 }  // namespace rondo::reduce
 #endif

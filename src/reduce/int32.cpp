@@ -28,9 +28,7 @@ namespace rondo::reduce {
 
 HWY_EXPORT(int32_choice);
 
-Kernel int32_kernel(DataType type, ReduceOp op) noexcept {
-    return HWY_DYNAMIC_DISPATCH(int32_choice)(type, op);
-}
+Kernel int32_kernel(DataType type, ReduceOp op) noexcept { return HWY_DYNAMIC_DISPATCH(int32_choice)(type, op); }
 
 }  // namespace rondo::reduce
 #endif

@@ -28,9 +28,7 @@ namespace rondo::reduce {
 
 HWY_EXPORT(int64_choice);
 
-Kernel int64_kernel(DataType type, ReduceOp op) noexcept {
-    return HWY_DYNAMIC_DISPATCH(int64_choice)(type, op);
-}
+Kernel int64_kernel(DataType type, ReduceOp op) noexcept { return HWY_DYNAMIC_DISPATCH(int64_choice)(type, op); }
 
 }  // namespace rondo::reduce
 #endif

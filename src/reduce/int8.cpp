@@ -28,9 +28,7 @@ namespace rondo::reduce {
 
 HWY_EXPORT(int8_choice);
 
-Kernel int8_kernel(DataType type, ReduceOp op) noexcept {
-    return HWY_DYNAMIC_DISPATCH(int8_choice)(type, op);
-}
+Kernel int8_kernel(DataType type, ReduceOp op) noexcept { return HWY_DYNAMIC_DISPATCH(int8_choice)(type, op); }
 
 }  // namespace rondo::reduce
 #endif

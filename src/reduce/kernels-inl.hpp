@@ -296,9 +296,7 @@ struct Loop {
     const ReduceCopy& call;
     const Finish finish;
 
-    HWY_INLINE const std::uint8_t* source(int index) const {
-        return static_cast<const std::uint8_t*>(call.src[index]);
-    }
+    HWY_INLINE const std::uint8_t* source(int index) const { return static_cast<const std::uint8_t*>(call.src[index]); }
     HWY_INLINE std::uint8_t* destination(int index) const { return static_cast<std::uint8_t*>(call.dst[index]); }
 
     template <class D>

@@ -13,13 +13,9 @@ HWY_BEFORE_NAMESPACE();
 namespace rondo::reduce {
 namespace HWY_NAMESPACE {
 
-Kernel copy_choice() {
-    return &copy_kernel<std::uint8_t>;
-}
+Kernel copy_choice() { return &copy_kernel<std::uint8_t>; }
 
-const char* name_choice() {
-    return hwy::TargetName(HWY_TARGET);
-}
+const char* name_choice() { return hwy::TargetName(HWY_TARGET); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace rondo::reduce
@@ -31,9 +27,7 @@ namespace rondo::reduce {
 HWY_EXPORT(copy_choice);
 HWY_EXPORT(name_choice);
 
-const char* target_name() noexcept {
-    return HWY_DYNAMIC_DISPATCH(name_choice)();
-}
+const char* target_name() noexcept { return HWY_DYNAMIC_DISPATCH(name_choice)(); }
 
 Kernel kernel_for(DataType type, ReduceOp op) noexcept {
     switch (type) {

@@ -28,8 +28,8 @@ namespace rondo::reduce {
 /// may be the same range as a source, or as another destination; ranges that overlap in part are not allowed. Sources
 /// may overlap each other in any way. With count 0 the pointers are not used.
 struct ReduceCopy {
-    void* const* dst = nullptr;  ///< [ndst]
-    int ndst = 0;                ///< >= 1
+    void* const* dst = nullptr;        ///< [ndst]
+    int ndst = 0;                      ///< >= 1
     const void* const* src = nullptr;  ///< [nsrc]
     int nsrc = 0;                      ///< >= 1
     std::size_t count = 0;             ///< elements of each operand

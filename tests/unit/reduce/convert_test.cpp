@@ -33,9 +33,7 @@ constexpr Format kFloat16{10, 15, 0x7c00, [](std::uint16_t b) { return float16_t
 constexpr Format kBfloat16{7, 127, 0x7f80, [](std::uint16_t b) { return bfloat16_to_float32(b); },
                            [](float v) { return float32_to_bfloat16(v); }};
 
-std::uint16_t narrowed(const Format& format, double value) {
-    return format.narrow(static_cast<float>(value));
-}
+std::uint16_t narrowed(const Format& format, double value) { return format.narrow(static_cast<float>(value)); }
 
 void check_widening(const Format& format) {
     for (std::uint32_t bits = 0; bits < format.infinity; ++bits) {
@@ -93,24 +91,12 @@ void check_nans(const Format& format) {
     EXPECT_EQ(narrow, format.infinity | quiet_bit);
 }
 
-TEST(Convert, Float16WidensExactly) {
-    check_widening(kFloat16);
-}
-TEST(Convert, Bfloat16WidensExactly) {
-    check_widening(kBfloat16);
-}
-TEST(Convert, Float16RoundsToNearestEven) {
-    check_rounding(kFloat16);
-}
-TEST(Convert, Bfloat16RoundsToNearestEven) {
-    check_rounding(kBfloat16);
-}
-TEST(Convert, Float16KeepsNansQuiet) {
-    check_nans(kFloat16);
-}
-TEST(Convert, Bfloat16KeepsNansQuiet) {
-    check_nans(kBfloat16);
-}
+TEST(Convert, Float16WidensExactly) { check_widening(kFloat16); }
+TEST(Convert, Bfloat16WidensExactly) { check_widening(kBfloat16); }
+TEST(Convert, Float16RoundsToNearestEven) { check_rounding(kFloat16); }
+TEST(Convert, Bfloat16RoundsToNearestEven) { check_rounding(kBfloat16); }
+TEST(Convert, Float16KeepsNansQuiet) { check_nans(kFloat16); }
+TEST(Convert, Bfloat16KeepsNansQuiet) { check_nans(kBfloat16); }
 
 TEST(Convert, UnderflowKeepsTheSign) {
     EXPECT_EQ(float32_to_float16(-0x1p-26f), 0x8000);

@@ -269,8 +269,8 @@ TEST(Reduce, TakesAnyNumberOfOperands) {
         src.push_back(sources[s].data());
     }
     for (auto& destination : destinations) dst.push_back(destination.data());
-    kernel_for(DataType::Int32, ReduceOp::Sum)(
-        {.dst = dst.data(), .ndst = 70, .src = src.data(), .nsrc = kMany, .count = kCount});
+    kernel_for(DataType::Int32,
+               ReduceOp::Sum)({.dst = dst.data(), .ndst = 70, .src = src.data(), .nsrc = kMany, .count = kCount});
     for (const auto& destination : destinations) {
         for (std::size_t i = 0; i < kCount; ++i) {
             ASSERT_EQ(destination[i], static_cast<std::int32_t>(i * 1000 * kMany + kMany * (kMany - 1) / 2));

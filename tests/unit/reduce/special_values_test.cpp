@@ -43,18 +43,10 @@ void expect_everywhere(DataType type, ReduceOp op, const std::vector<T>& operand
     }
 }
 
-std::uint32_t f32(float value) {
-    return std::bit_cast<std::uint32_t>(value);
-}
-std::uint64_t f64(double value) {
-    return std::bit_cast<std::uint64_t>(value);
-}
-std::uint16_t f16(float value) {
-    return float32_to_float16(value);
-}
-std::uint16_t b16(float value) {
-    return float32_to_bfloat16(value);
-}
+std::uint32_t f32(float value) { return std::bit_cast<std::uint32_t>(value); }
+std::uint64_t f64(double value) { return std::bit_cast<std::uint64_t>(value); }
+std::uint16_t f16(float value) { return float32_to_float16(value); }
+std::uint16_t b16(float value) { return float32_to_bfloat16(value); }
 template <class T>
 std::make_unsigned_t<T> bits(T value) {
     return static_cast<std::make_unsigned_t<T>>(value);
@@ -128,8 +120,8 @@ TEST(SpecialValues, WithoutPostTheAverageIsTheSum) {
     std::vector<float> out(kCount);
     const std::array<const void*, 2> src{a.data(), b.data()};
     void* dst = out.data();
-    kernel_for(DataType::Float32, ReduceOp::Avg)(
-        {.dst = &dst, .ndst = 1, .src = src.data(), .nsrc = 2, .count = kCount, .divisor = 2});
+    kernel_for(DataType::Float32,
+               ReduceOp::Avg)({.dst = &dst, .ndst = 1, .src = src.data(), .nsrc = 2, .count = kCount, .divisor = 2});
     for (const float value : out) ASSERT_EQ(value, 5.5f);
 }
 
@@ -193,8 +185,8 @@ TEST(SpecialValues, ACopyKeepsEveryBit) {
     std::uint32_t out = 0;
     const void* src = &signalling;
     void* dst = &out;
-    kernel_for(DataType::Float32, ReduceOp::Avg)(
-        {.dst = &dst, .ndst = 1, .src = &src, .nsrc = 1, .count = 1, .divisor = 1, .post = true});
+    kernel_for(DataType::Float32,
+               ReduceOp::Avg)({.dst = &dst, .ndst = 1, .src = &src, .nsrc = 1, .count = 1, .divisor = 1, .post = true});
     EXPECT_EQ(out, signalling);
 }
 
@@ -246,8 +238,8 @@ TEST(SpecialValues, ANanStaysAtItsPosition) {
                 other[at] = std::bit_cast<float>(0xffc00001u);
                 const std::array<const void*, 2> src{ones.data(), other.data()};
                 void* dst = other.data();
-                kernel_for(DataType::Float32, op)(
-                    {.dst = &dst, .ndst = 1, .src = src.data(), .nsrc = 2, .count = kCount});
+                kernel_for(DataType::Float32,
+                           op)({.dst = &dst, .ndst = 1, .src = src.data(), .nsrc = 2, .count = kCount});
                 const float rest = reduce_values<float>(op, {1.0f, 2.0f}, 0);
                 for (std::size_t i = 0; i < kCount; ++i) {
                     ASSERT_EQ(f32(other[i]), i == at ? kNan32 : f32(rest)) << describe(DataType::Float32, op) << i;

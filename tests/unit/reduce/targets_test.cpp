@@ -81,12 +81,12 @@ TEST(Targets, NarrowTypesSurviveTheAccumulator) {
     const std::array<const void*, 2> src{all.data(), zeros.data()};
     for (const std::int64_t target : usable_targets()) {
         const ForcedTarget forced(target);
-        for (const auto& [type, infinity, nan] : {std::tuple{DataType::Float16, 0x7c00, 0x7e00},
-                                                  std::tuple{DataType::Bfloat16, 0x7f80, 0x7fc0}}) {
+        for (const auto& [type, infinity, nan] :
+             {std::tuple{DataType::Float16, 0x7c00, 0x7e00}, std::tuple{DataType::Bfloat16, 0x7f80, 0x7fc0}}) {
             std::vector<std::uint16_t> out(all.size());
             void* dst = out.data();
-            kernel_for(type, ReduceOp::Sum)(
-                {.dst = &dst, .ndst = 1, .src = src.data(), .nsrc = 2, .count = all.size()});
+            kernel_for(type,
+                       ReduceOp::Sum)({.dst = &dst, .ndst = 1, .src = src.data(), .nsrc = 2, .count = all.size()});
             for (std::size_t i = 0; i < all.size(); ++i) {
                 const bool is_nan = (all[i] & 0x7fff) > infinity;
                 ASSERT_EQ(out[i], is_nan ? nan : all[i]) << describe(type, ReduceOp::Sum);
