@@ -125,19 +125,23 @@ bool has_in_place(Collective collective) noexcept {
     return false;
 }
 
-std::vector<Launch> standard_launches(std::span<const Plan> plans, std::int32_t slots) {
+std::vector<std::int64_t> standard_tiles(std::int32_t slots) {
+    const std::set<std::int64_t> tiles{0, 1, 2, slots, slots + 1, 2 * slots + 1};
+    return {tiles.begin(), tiles.end()};
+}
+
+std::vector<Launch> standard_launches(std::span<const Plan> plans, std::span<const std::int64_t> tiles) {
     const Plan& plan = plans[0];
     if (plan.collective == Collective::Barrier) return {make_launch(plans, {})};
     std::vector<Launch> launches;
-    const std::set<std::int64_t> tile_counts{0, 1, 2, slots, slots + 1, 2 * slots + 1};
-    for (const std::int64_t tiles : tile_counts) {
-        // Tails: one element, which leaves all parts but one empty, and one that fills all but the last part.
+    for (const std::int64_t count : tiles) {
+        // Tails: one element, which leaves all parts but one empty, and one that leaves the last part shorter.
         for (const std::int64_t tail : {std::int64_t{0}, std::int64_t{1}, std::int64_t{3} * plan.parts - 1}) {
-            if (tail != 0 && tiles > 2 && tiles != 2 * slots + 1) continue;
+            if (tail != 0 && count > 2 && count != tiles.back()) continue;
             for (const bool in_place : {false, true}) {
                 if (in_place && !has_in_place(plan.collective)) continue;
                 launches.push_back(
-                    make_launch(plans, {.tiles = tiles, .tail = tail, .chunk = 3, .in_place = in_place}));
+                    make_launch(plans, {.tiles = count, .tail = tail, .chunk = 3, .in_place = in_place}));
             }
         }
     }

@@ -37,9 +37,15 @@ struct LaunchSize {
 /// A launch of that size. all_to_all_v gets tables whose blocks go from nothing to that size. Not for send_recv.
 Launch make_launch(std::span<const Plan> plans, const LaunchSize& size);
 
-/// The launches with which a plan must be verified before it may run: tile counts 0, 1, 2, S, S+1 and 2S+1, each with
-/// and without a tail, out of place and (where the collective has it) in place.
-std::vector<Launch> standard_launches(std::span<const Plan> plans, std::int32_t slots);
+/// Tile counts that fill, just overfill and twice overfill the slots of a FIFO: 0, 1, 2, S, S+1 and 2S+1.
+std::vector<std::int64_t> standard_tiles(std::int32_t slots);
+
+/// The launches with which a plan must be verified before it may run: each of the tile counts, the least and the
+/// greatest of them with tails too, out of place and (where the collective has it) in place.
+std::vector<Launch> standard_launches(std::span<const Plan> plans, std::span<const std::int64_t> tiles);
+inline std::vector<Launch> standard_launches(std::span<const Plan> plans, std::int32_t slots) {
+    return standard_launches(plans, standard_tiles(slots));
+}
 
 /// True where the collective has an in-place rule.
 bool has_in_place(Collective collective) noexcept;
