@@ -3,15 +3,29 @@
 stage_began=$SECONDS
 stage_logs=${stage_logs:?directory for logs}
 
+# Prints the last line of a log every 20 seconds until it is killed. The read that times out is a sleep without a process
+# that would outlive this one.
+heartbeat() {
+    local never
+    exec {never}<> <(:)
+    while ! read -r -t 20 -u "$never"; do
+        printf '[%4d s]   %s\n' $((SECONDS - stage_began)) "$(tail -n 1 "$1" | tr -d '\r' | cut -c 1-110)"
+    done
+}
+
 # stage NAME COMMAND...: runs the command with its output in a log; prints a line at start and end. Ends the script with
 # the tail of the log if the command fails.
 stage() {
-    local name=$1 log began=$SECONDS status=0
+    local name=$1 log began=$SECONDS status=0 beat
     shift
     mkdir -p "$stage_logs"
     log=$stage_logs/${name//[^A-Za-z0-9]/-}.log
     printf '[%4d s] %s ...\n' $((SECONDS - stage_began)) "$name"
+    heartbeat "$log" &
+    beat=$!
     "$@" >"$log" 2>&1 </dev/null || status=$?
+    kill "$beat" 2>/dev/null || true
+    wait "$beat" 2>/dev/null || true
     if [ $status != 0 ]; then
         tail -n 60 "$log"
         echo
