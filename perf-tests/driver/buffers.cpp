@@ -14,7 +14,7 @@ Arena::Arena(std::size_t bytes) : capacity_((std::max<std::size_t>(bytes, 1) + 4
     std::memset(memory_.get(), 0, capacity_);
 }
 
-void Arena::write_guards(std::size_t index) noexcept {
+void Arena::write_guards(std::size_t index) const noexcept {
     std::byte* const data = slot(index);
     std::memset(data - kGuardBytes, static_cast<int>(kGuard), kGuardBytes);
     std::memset(data + layout_.bytes, static_cast<int>(kGuard), kGuardBytes);

@@ -42,7 +42,7 @@ public:
     [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
     /// Fills the 64 bytes before and behind the slot's data.
-    void write_guards(std::size_t index) noexcept;
+    void write_guards(std::size_t index) const noexcept;
     /// Number of guard bytes of the slot that are no longer what write_guards wrote.
     [[nodiscard]] std::uint64_t broken_guards(std::size_t index) const noexcept;
 

@@ -150,8 +150,8 @@ void Checker::report(const RankState& rank, std::string_view what, std::size_t b
         detail = fmt::format(", the first at element {}: {}, expected {}", begin + result.first,
                              text_of(type, result.actual), text_of(type, result.expected));
     }
-    team_.note(fmt::format("rank {}: {}: {} wrong element(s) of the {}{}", rank.rank, describe(operation_), result.wrong,
-                           what, detail));
+    team_.note(fmt::format("rank {}: {}: {} wrong element(s) of the {}{}", rank.rank, describe(operation_),
+                           result.wrong, what, detail));
 }
 
 Checker::Traffic Checker::query(const RankState& rank, Query function, std::string_view name) {

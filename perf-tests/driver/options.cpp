@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 
 #include "driver/element.hpp"
 #include "driver/machine.hpp"
@@ -66,8 +67,8 @@ std::vector<rondoRedOp_t> parse_ops(std::string_view flag, std::string_view text
 /// Roots after the number of ranks is known.
 std::vector<int> parse_roots(std::string_view text, int nranks) {
     if (text != "all") return {parse_number("-r/--root", text, 0, nranks - 1)};
-    std::vector<int> roots;
-    for (int root = 0; root < nranks; ++root) roots.push_back(root);
+    std::vector<int> roots(static_cast<std::size_t>(nranks));
+    std::iota(roots.begin(), roots.end(), 0);
     return roots;
 }
 
@@ -110,7 +111,7 @@ std::string footer_of(const Collective& collective) {
 
 using Handler = std::function<void(const std::string&)>;
 
-void add(CLI::App& app, const char* flags, Handler handler, const std::string& help, const char* type) {
+void add(CLI::App& app, const char* flags, const Handler& handler, const std::string& help, const char* type) {
     app.add_option_function<std::string>(flags, handler, help)
         ->type_name(type)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);

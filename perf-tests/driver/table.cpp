@@ -62,10 +62,9 @@ std::string column_text(const Options& options) {
     const int stamp = options.timestamps ? 19 : 0;
     const std::string_view gap = options.timestamps ? "  " : "";
     const auto line = [&](auto... cells) {
-        const std::string theirs = fmt::format(
+        return fmt::format(
             "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}  {:>6} {:>{}}",
             cells..., stamp);
-        return theirs;
     };
     const std::string names = line("size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time",
                                    "algbw", "busbw", "#wrong", options.timestamps ? "timestamp" : "");

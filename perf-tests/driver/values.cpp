@@ -252,8 +252,8 @@ void fill(const Inputs& inputs, int rank, std::size_t first, std::size_t count, 
 }
 
 void fill_reduced(const Inputs& inputs, std::size_t first, std::size_t count, std::byte* out) {
-    std::vector<std::uint64_t> keys;
-    for (int rank = 0; rank < inputs.nranks; ++rank) keys.push_back(key_of(inputs, rank));
+    std::vector<std::uint64_t> keys(static_cast<std::size_t>(inputs.nranks));
+    for (int rank = 0; rank < inputs.nranks; ++rank) keys[static_cast<std::size_t>(rank)] = key_of(inputs, rank);
     with_reduction(inputs, [&](const auto& generator) {
         for (std::size_t i = 0; i < count; ++i) {
             const std::size_t element = first + i;
@@ -337,7 +337,7 @@ std::string text_of(rondoDataType_t type, std::uint64_t bits) {
             return fmt::format("{:.9g} (0x{:x})", Element::decode(narrow), narrow);
         } else {
             using Wide = std::conditional_t<std::is_signed_v<typename Element::Value>, std::int64_t, std::uint64_t>;
-            const auto value = static_cast<Wide>(static_cast<typename Element::Value>(narrow));
+            const Wide value{static_cast<typename Element::Value>(narrow)};
             return fmt::format("{} (0x{:x})", value, narrow);
         }
     });

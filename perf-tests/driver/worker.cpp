@@ -144,7 +144,7 @@ void Worker::warm_up() {
 void Worker::time_blocks() {
     const auto total = static_cast<std::size_t>(team_.options().iterations);
     const auto block = static_cast<std::size_t>(operation_.blocking().iterations);
-    const double calls = static_cast<double>(calls_of(1));
+    const auto calls = static_cast<double>(calls_of(1));
     double sum = 0;
     for (std::size_t done = 0; done < total;) {
         const std::size_t now = std::min(block, total - done);
@@ -163,7 +163,7 @@ void Worker::time_blocks() {
 void Worker::time_back_to_back() {
     const auto total = static_cast<std::size_t>(team_.options().iterations);
     const auto block = static_cast<std::size_t>(operation_.blocking().iterations);
-    const double calls = static_cast<double>(calls_of(1));
+    const auto calls = static_cast<double>(calls_of(1));
     write_inputs(block);
     team_.meet();
     const auto begin = Clock::now();
@@ -184,7 +184,7 @@ void Worker::time_back_to_back() {
 void Worker::sample_blocks() {
     const auto total = static_cast<std::size_t>(std::min(team_.options().iterations, kMaxSamples));
     const auto block = static_cast<std::size_t>(operation_.blocking().iterations);
-    const double calls = static_cast<double>(calls_of(1));
+    const auto calls = static_cast<double>(calls_of(1));
     for (std::size_t done = 0; done < total;) {
         const std::size_t now = std::min(block, total - done);
         if (!team_.options().back_to_back) write_inputs(now);
@@ -205,8 +205,7 @@ ModeResult Worker::combine_threads() const {
     const Layout& layout = operation_.layout();
     ModeResult result;
     result.time = combine(team_.times, options.average);
-    const double bytes =
-        static_cast<double>(std::max(layout.send_count, layout.recv_count) * operation_.element_size());
+    const auto bytes = static_cast<double>(std::max(layout.send_count, layout.recv_count) * operation_.element_size());
     result.alg_bw = bandwidth(bytes, result.time);
     result.bus_bw = result.alg_bw * team_.collective().bus_factor(options.nranks());
     result.samples = summarize(combine_samples(team_.samples, options.average));
