@@ -90,7 +90,7 @@ std::string footer_of(const Collective& collective) {
         "bus bandwidth = algorithm bandwidth x {}; algorithm bandwidth = size column / time.\n\n"
         "What is measured: wall time of one iteration (-m calls), input written before it, outside of the time, by "
         "the\n"
-        "rank that owns it. Up to 16 KiB, iterations run in blocks of up to 32 with a buffer each: the block's inputs "
+        "rank that owns it. Up to 8 KiB, iterations run in blocks of up to 32 with a buffer each: the block's inputs "
         "are\n"
         "written, the threads meet in a spin barrier, the block is timed as a whole, and p50 and p99 come from a "
         "second\n"

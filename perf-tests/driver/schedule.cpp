@@ -10,7 +10,7 @@ namespace rondo::perf {
 
 namespace {
 
-/// Larger sizes are not blocked: one barrier and two clock reads in an iteration of several microseconds.
+/// Bytes of one block. A size of more than half of it is timed call by call: two clock reads in several microseconds.
 constexpr std::size_t kBlockedBytes = 16384;
 constexpr int kMaxBlock = 32;
 /// Slots of one buffer may take that much, or one size if that is more.
