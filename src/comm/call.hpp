@@ -58,6 +58,9 @@ std::string difference(const PackedCall& a, const PackedCall& b);
 /// Size of the call as nccl-tests counts it: the whole vector, all blocks of the larger side.
 std::int64_t total_bytes(const Call& call, Rank nranks) noexcept;
 
+inline constexpr std::uint64_t kTransferMask = 0xffff'0000'0000'0000U;
+inline constexpr std::uint64_t kTransferMark = 0x7032'0000'0000'0000U;
+
 /// Mixes `word` into `hash`: the finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t word) noexcept {
     hash = (hash ^ word) + 0x9e3779b97f4a7c15U;
@@ -76,9 +79,15 @@ constexpr std::uint64_t signature_of(std::uint64_t sequence, std::uint64_t call_
     return mix(call_hash, sequence);
 }
 
-/// The signature of a transfer: both ends must name the same number of bytes.
+/// The signature of a transfer: both ends must name the same number of bytes. It is no hash, so that whoever meets the
+/// wrong one can say how many bytes it stands for; a mark in its top bits sets it apart from most signatures of calls.
 constexpr std::uint64_t transfer_signature(std::int64_t bytes) noexcept {
-    return mix(0x7032702d73697a65U, static_cast<std::uint64_t>(bytes));
+    return kTransferMark | (static_cast<std::uint64_t>(bytes) & ~kTransferMask);
+}
+
+/// The bytes of a transfer's signature; -1 for the signature of a collective call.
+constexpr std::int64_t transfer_bytes(std::uint64_t signature) noexcept {
+    return (signature & kTransferMask) == kTransferMark ? static_cast<std::int64_t>(signature & ~kTransferMask) : -1;
 }
 
 }  // namespace rondo::comm

@@ -169,7 +169,7 @@ void Communicator::begin_transfers(const std::vector<Transfer>& transfers) {
 bool Communicator::poll() {
     const bool any = execution_.progress();
     if (execution_.state() == host::State::Running) return any;
-    if (execution_.state() == host::State::Mismatch) watch_.report_mismatch(execution_.mismatched_peer());
+    if (execution_.state() == host::State::Mismatch) watch_.report(execution_.disagreement());
     end();
     return true;
 }

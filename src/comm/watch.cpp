@@ -41,12 +41,34 @@ Code CallWatch::check() {
 bool CallWatch::mismatch_found() {
     if (sequence_ == 0) return false;
     for (Rank peer = 0; peer < domain_.nranks(); ++peer) {
-        const auto record = domain_.records(peer).find(sequence_);
-        if (!record || record->signature == signature_) continue;
-        report_mismatch(peer);
-        return true;
+        if (calls_differ(peer)) return true;
     }
     return false;
+}
+
+/// Fails the communicator and returns true if the peer's record of this very call has another signature.
+bool CallWatch::calls_differ(Rank peer) {
+    const auto record = domain_.records(peer).find(sequence_);
+    if (!record || record->signature == signature_) return false;
+    const std::string fields = difference(call_, record->call);
+    fail(Code::InvalidUsage,
+         fmt::format("call {}: rank {} called {}, rank {} called {}; they differ in: {}{}", sequence_, rank_,
+                     describe(call_), peer, describe(record->call), fields,
+                     fields == "plan" ? " (RONDO_ALGO, RONDO_PROTO or sizes of buffers differ between ranks)" : ""));
+    return true;
+}
+
+void CallWatch::report(const host::Disagreement& found) {
+    if (sequence_ != 0 && calls_differ(found.peer)) return;
+    const std::int64_t expected = transfer_bytes(found.expected);
+    const std::int64_t received = transfer_bytes(found.received);
+    const auto message = [](std::int64_t bytes) {
+        return bytes < 0 ? std::string("a message of a collective call") : fmt::format("a send of {} bytes", bytes);
+    };
+    fail(Code::InvalidUsage,
+         fmt::format("{}: rank {} expects {} from rank {}, and {} came; sends and receives of a pair "
+                     "must agree in order and bytes, and come between the same collective calls",
+                     current(), rank_, message(expected), found.peer, message(received)));
 }
 
 bool CallWatch::departure_found() {
@@ -60,22 +82,6 @@ bool CallWatch::departure_found() {
         return true;
     }
     return false;
-}
-
-void CallWatch::report_mismatch(Rank peer) {
-    const auto record = domain_.records(peer).find(sequence_);
-    if (sequence_ == 0 || !record || record->signature == signature_) {
-        fail(Code::InvalidUsage,
-             fmt::format("{} on rank {} met another message from rank {} than it expects: sends and receives of a pair "
-                         "must agree in order and bytes, and not cross collective calls",
-                         current(), rank_, peer));
-        return;
-    }
-    const std::string fields = difference(call_, record->call);
-    fail(Code::InvalidUsage,
-         fmt::format("call {}: rank {} called {}, rank {} called {}; they differ in: {}{}", sequence_, rank_,
-                     describe(call_), peer, describe(record->call), fields,
-                     fields == "plan" ? " (RONDO_ALGO, RONDO_PROTO or sizes of buffers differ between ranks)" : ""));
 }
 
 void CallWatch::report_timeout(double seconds) {

@@ -30,8 +30,8 @@ public:
     [[nodiscard]] bool stopped() const noexcept override { return domain_.failed(); }
     Code examine(std::chrono::nanoseconds waited) noexcept override;
 
-    /// Fails the communicator because `peer` makes another call than this rank.
-    void report_mismatch(Rank peer);
+    /// Fails the communicator because a peer makes another call than this rank.
+    void report(const host::Disagreement& found);
 
     /// "call 12 all_reduce(sum, float, count 4)" or "send/recv".
     [[nodiscard]] std::string current() const;
@@ -39,6 +39,7 @@ public:
 private:
     Code check();
     bool mismatch_found();
+    bool calls_differ(Rank peer);
     bool departure_found();
     void report_timeout(double seconds);
     void warn_stall(double seconds);

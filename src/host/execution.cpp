@@ -209,8 +209,9 @@ bool Execution::agreed(const BoundStep& step, std::int32_t s, std::uint64_t sign
     for (const BoundOperand& operand : step.srcs) {
         if (!operand.op.acquire || operand.op.place != Place::Inbox) continue;
         for (std::int64_t f = 0; f < operand.op.fan; ++f) {
-            if (fifo(operand, s, f).read_signature() == signature) continue;
-            fail(static_cast<Rank>(operand.op.peer.at(s, 0, f)));
+            const std::uint64_t received = fifo(operand, s, f).read_signature();
+            if (received == signature) continue;
+            disagree({static_cast<Rank>(operand.op.peer.at(s, 0, f)), signature, received});
             return false;
         }
     }
@@ -331,8 +332,9 @@ Execution::Outcome Execution::run_wait(const Cursor& cursor, const BoundStep& st
             if (counter.value.load(std::memory_order_acquire) < counter_value(launch_.sequence, next)) {
                 return Outcome::Blocked;
             }
-            if (next == 1 && domain_.records(owner).signature(launch_.sequence) != launch_.signature) {
-                fail(owner);
+            const std::uint64_t received = domain_.records(owner).signature(launch_.sequence);
+            if (next == 1 && received != launch_.signature) {
+                disagree({owner, launch_.signature, received});
                 return Outcome::Failed;
             }
         }
@@ -350,9 +352,9 @@ std::uint32_t& Execution::ordinal(std::vector<std::uint32_t>& ordinals, int chan
     return ordinals[counter * static_cast<std::size_t>(plan_->plan().nranks) + static_cast<std::size_t>(owner)];
 }
 
-void Execution::fail(Rank peer) noexcept {
+void Execution::disagree(const Disagreement& found) noexcept {
     state_ = State::Mismatch;
-    mismatched_peer_ = peer;
+    disagreement_ = found;
 }
 
 std::vector<Rank> Execution::awaited() const {

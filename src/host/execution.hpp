@@ -48,6 +48,13 @@ struct Traffic {
           direct_bytes(static_cast<std::size_t>(nranks)) {}
 };
 
+/// Where two ranks turned out to make different calls.
+struct Disagreement {
+    Rank peer = -1;
+    std::uint64_t expected = 0;  ///< signature of this rank's call or transfer
+    std::uint64_t received = 0;  ///< signature that the peer's message or record carries
+};
+
 enum class State : std::uint8_t {
     Running,
     Done,
@@ -71,8 +78,8 @@ public:
     bool progress();
 
     [[nodiscard]] State state() const noexcept { return state_; }
-    /// The rank whose signature differed; only in state Mismatch.
-    [[nodiscard]] Rank mismatched_peer() const noexcept { return mismatched_peer_; }
+    /// Only in state Mismatch.
+    [[nodiscard]] const Disagreement& disagreement() const noexcept { return disagreement_; }
 
     /// The ranks that the blocked lanes wait for, in order, each once. For error texts: allocates.
     [[nodiscard]] std::vector<Rank> awaited() const;
@@ -129,7 +136,7 @@ private:
         return *operand.fifos[operand.op.peer.at(s, 0, f)];
     }
     std::uint32_t& ordinal(std::vector<std::uint32_t>& ordinals, int channel, int tag, Rank owner);
-    void fail(Rank peer) noexcept;
+    void disagree(const Disagreement& found) noexcept;
 
     transport::memory::Domain& domain_;
     const Rank rank_;
@@ -137,7 +144,7 @@ private:
     const BoundPlan* plan_ = nullptr;
     Launch launch_{};
     State state_ = State::Done;
-    Rank mismatched_peer_ = -1;
+    Disagreement disagreement_{};
     std::size_t cursors_in_use_ = 0;
     std::vector<Cursor> cursors_;
     std::vector<void*> dsts_;
