@@ -92,7 +92,7 @@ TEST(Objects, DestroyingACommunicatorWaitsForItsStreamOperations) {
     for (rondo::Stream& stream : streams) stream.synchronize();
 }
 
-TEST(Objects, FinalizeWaitsForStreamOperations) {
+TEST(Objects, FinalizeWaitsForStreamOperationsAndTakesNoMore) {
     on_ranks(2, [](Communicator& comm) {
         rondo::Stream stream;
         std::vector<int> data(100000, comm.rank() + 1);
@@ -100,6 +100,9 @@ TEST(Objects, FinalizeWaitsForStreamOperations) {
         comm.finalize();
         EXPECT_EQ(data, std::vector<int>(data.size(), 12));
         stream.synchronize();
+        const rondo::Error error = error_of([&] { comm.barrier(); });
+        EXPECT_EQ(error.code(), rondoInvalidUsage);
+        EXPECT_TRUE(contains(error.what(), "finalized")) << error.what();
     });
 }
 
