@@ -194,7 +194,8 @@ int main_of(int argc, char** argv) {
     app.add_flag("--full", options.full, "every shape, every rank count to --max-ranks, every standard launch");
     app.add_flag("--pairs", options.pairs, "ordered pairs of shapes at 2, 3, 5 and 8 ranks");
     app.add_flag("--mutants", options.mutants, "the mutation test at 2, 3, 4, 5 and 8 ranks");
-    app.add_flag("--large", options.large, "samples to 1,024 ranks, and 8,192 ranks with one tile");
+    app.add_flag("--large", options.large,
+                 "samples to 1,024 ranks; one tile at 8,192 (2,048 where all pairs share a FIFO)");
     app.add_option("--max-ranks", options.max_ranks, "of --full")->check(CLI::Range(1, 1024))->capture_default_str();
     app.add_option("--ranks", options.ranks, "these rank counts only")->delimiter(',')->check(CLI::Range(1, 16384));
     app.add_option("--slots", options.slots, "slots of a FIFO")->delimiter(',')->check(CLI::Range(1, 64));

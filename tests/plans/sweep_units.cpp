@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::array<std::int32_t, 8> kSamples{96, 127, 128, 192, 256, 511, 768, 1024};
 constexpr std::int32_t kHuge = 8192;
+/// In place of 8,192 where every two ranks share a FIFO: 67 million FIFOs would not fit in memory.
+constexpr std::int32_t kAllPairs = 2048;
 constexpr std::int64_t kMostRingSteps = 100;
 /// From here on the data of some elements, and the accesses of some ranks, stand for all.
 constexpr std::int32_t kFollowAll = 256;
@@ -25,6 +27,11 @@ std::int64_t steps_in(const Plan& plan) {
         }
     }
     return steps;
+}
+
+bool joins_all_pairs(const Shape& shape) {
+    return shape.algorithm == Algorithm::OneShot || shape.algorithm == Algorithm::TwoShot ||
+           shape.algorithm == Algorithm::Pairwise;
 }
 
 std::string text_of(const Facts& facts, std::int32_t slots, const Launch& launch) {
@@ -45,17 +52,18 @@ std::vector<Range> sampled_elements(std::int64_t count, int samples) {
     return window;
 }
 
-VerifyOptions options_for(std::int32_t nranks, std::int32_t slots, const Launch& launch) {
+VerifyOptions options_for(Collective collective, std::int32_t nranks, std::int32_t slots, const Launch& launch) {
     VerifyOptions options{.slots = slots};
     if (nranks > kWatchAll) options.watched = {0, 1, nranks / 2, nranks - 1};
     if (nranks > kFollowAll) options.window = sampled_elements(launch.count, nranks < kHuge ? 7 : 2);
+    if (nranks > kFollowAll && !reduces(collective)) options.sources = {0, 1, nranks / 3, nranks - 1};
     return options;
 }
 
 void verify_one(const Shape& shape, const Facts& facts, const std::vector<Plan>& plans, const Launch& launch,
                 std::int32_t slots, Result& result) {
     const Operation operation{plans, launch};
-    const Report report = verify(std::span(&operation, 1), options_for(facts.nranks, slots, launch));
+    const Report report = verify(std::span(&operation, 1), options_for(shape.collective, facts.nranks, slots, launch));
     ++result.executions;
     result.steps += report.steps;
     if (!report.ok && result.failure.empty()) {
@@ -107,13 +115,15 @@ Result run_sample(const Shape& shape, std::int32_t nranks, const Options& option
     return result;
 }
 
+/// One tile, two slots.
 Result run_huge(const Shape& shape, std::int32_t nranks) {
     Result result;
-    const std::optional<Facts> facts = plain_facts(shape, nranks);
+    std::optional<Facts> facts = plain_facts(shape, nranks);
     if (!facts) return result;
+    facts->slots = 2;
     const std::vector<Plan> plans = build_all(shape, *facts);
     note_plans(shape, plans, result);
-    verify_one(shape, *facts, plans, make_launch(plans, {.tiles = 1, .chunk = 1}), 1, result);
+    verify_one(shape, *facts, plans, make_launch(plans, {.tiles = 1, .chunk = 1}), facts->slots, result);
     return result;
 }
 
@@ -209,9 +219,9 @@ std::vector<Unit> units_of(const Options& options) {
         }
         if (options.large) {
             std::vector<std::int32_t> usual(kSamples.begin(), kSamples.end());
-            usual.push_back(kHuge);
+            usual.push_back(joins_all_pairs(shape) ? kAllPairs : kHuge);
             for (const std::int32_t n : ranks_of(options, usual)) {
-                if (n < kHuge) {
+                if (n < kAllPairs) {
                     add("large", n, n > kFollowAll, [&shape, n, &options] { return run_sample(shape, n, options); });
                 } else {
                     add("large", n, true, [&shape, n] { return run_huge(shape, n); });

@@ -11,8 +11,9 @@ bool is_sum(const Expr& node) { return node.kind == ExprKind::Reduce || node.kin
 
 }  // namespace
 
-Expressions::Expressions(Rank nranks)
-    : words_((static_cast<std::size_t>(nranks) + 63) / 64), nodes_(1), set_index_(1) {}
+Expressions::Expressions(Rank nranks) : words_((static_cast<std::size_t>(nranks) + 63) / 64), nodes_(2), set_index_(2) {
+    nodes_[kUnfollowed].kind = ExprKind::Unfollowed;
+}
 
 ExprId Expressions::intern(const Expr& node, std::span<const ExprId> operands) {
     const auto same = [&](std::uint32_t id) {
@@ -139,7 +140,8 @@ std::span<const std::uint64_t> Expressions::set_of(ExprId id) const {
 std::vector<Rank> Expressions::contributors(ExprId id) const {
     const Expr& node = nodes_[id];
     switch (node.kind) {
-        case ExprKind::Nothing: return {};
+        case ExprKind::Nothing:
+        case ExprKind::Unfollowed: return {};
         case ExprKind::Leaf:
         case ExprKind::Pre: return {node.rank};
         case ExprKind::Post:
@@ -159,6 +161,7 @@ std::string Expressions::text(ExprId id) const {
     const Expr& node = nodes_[id];
     switch (node.kind) {
         case ExprKind::Nothing: return "nothing";
+        case ExprKind::Unfollowed: return "an input that is not followed";
         case ExprKind::Leaf: return fmt::format("rank {}'s input", node.rank);
         case ExprKind::Pre: return fmt::format("rank {}'s contribution", node.rank);
         case ExprKind::Post: return text(pool_[node.first]) + " with the final factor";

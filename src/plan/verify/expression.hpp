@@ -22,9 +22,10 @@
 namespace rondo::plan::detail {
 
 using ExprId = std::uint32_t;
-inline constexpr ExprId kNothing = 0;  ///< what an element holds that nothing has written
+inline constexpr ExprId kNothing = 0;     ///< what an element holds that nothing has written
+inline constexpr ExprId kUnfollowed = 1;  ///< some input that is not followed
 
-enum class ExprKind : std::uint8_t { Nothing, Leaf, Pre, Reduce, MulticastReduce, Post, Wide };
+enum class ExprKind : std::uint8_t { Nothing, Unfollowed, Leaf, Pre, Reduce, MulticastReduce, Post, Wide };
 
 struct Expr {
     ExprKind kind = ExprKind::Nothing;

@@ -147,6 +147,7 @@ private:
         const Expressions& expressions = machine_.expressions();
         for (const Piece& piece : pieces(rank, begin, length)) {
             const Expr& expr = expressions[piece.value.expr];
+            if (piece.value.expr == kUnfollowed && !followed(source)) continue;
             const bool right = expr.kind == ExprKind::Leaf && expr.operation == index_ && expr.rank == source &&
                                piece.value.shift == from - begin && piece.value.element == Element::Data;
             if (!right) {
@@ -162,6 +163,10 @@ private:
             }
             note(rank, piece);
         }
+    }
+
+    bool followed(Rank rank) const {
+        return options_.sources.empty() || std::ranges::find(options_.sources, rank) != options_.sources.end();
     }
 
     void broadcast() {

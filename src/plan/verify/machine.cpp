@@ -100,8 +100,11 @@ void Machine::make_memory() {
             user.output_base = std::max<std::int64_t>(-alias.shift, 0);
             user.first = Memory(alias.aliased ? std::max(user.input_base + in, user.output_base + out) : in);
             user.second = Memory(alias.aliased ? 0 : out);
+            const bool followed =
+                options_.sources.empty() || std::ranges::find(options_.sources, rank) != options_.sources.end();
             user.first.fill(user.input_base, user.input_base + in,
-                            {.expr = expressions_.leaf(o, rank), .shift = -user.input_base});
+                            followed ? Value{.expr = expressions_.leaf(o, rank), .shift = -user.input_base}
+                                     : Value{.expr = kUnfollowed});
             state.user.push_back(std::move(user));
         }
         state.scratch.assign(channels, Memory(scratch));

@@ -2,6 +2,7 @@
 // The machine that executes the plans of all ranks symbolically (verify.hpp says what it proves and how).
 // machine.cpp: operations and lanes; machine_sync.cpp: FIFOs and counters; machine_move.cpp: data.
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -104,6 +105,13 @@ struct LaneState {
     std::uint32_t thread = 0;
     std::int32_t hops = 0;
     bool running = false;
+    /// The FIFO used last on each side, since most lanes have one neighbour on each. Sources first.
+    struct LastFifo {
+        Rank peer = -1;
+        std::uint8_t tag = 0;
+        std::uint32_t id = 0;
+    };
+    std::array<LastFifo, 2> last_fifo{};
     std::uint64_t trace = 0;
     std::uint64_t syncs = 0;
 };
@@ -183,7 +191,7 @@ private:
 
     // machine_sync.cpp
     std::uint32_t fifo_id(std::int32_t channel, Rank source, Rank target, std::uint8_t tag);
-    std::uint32_t fifo_of(const LaneState& lane, const Operand& operand, std::int64_t peer);
+    std::uint32_t fifo_of(LaneState& lane, const Operand& operand, std::int64_t peer);
     /// Acquires what the step's operands ask for; false if it has to wait, to go on from lane.acquired.
     bool acquire(std::uint32_t id, const Step& step);
     bool acquire_slot(LaneState& lane, Fifo& fifo);
@@ -220,13 +228,13 @@ private:
     };
     [[nodiscard]] Row row_of(const LaneState& lane, const Step& step, std::int64_t j) const;
     [[nodiscard]] std::int64_t extent_of(const LaneState& lane, const Step& step, std::int64_t j) const;
-    [[nodiscard]] bool empty(const LaneState& lane, const Step& step) const;
+    /// Computes row_ for a step of one row, and whether all rows are empty.
+    [[nodiscard]] bool empty(const LaneState& lane, const Step& step);
     void move(LaneState& lane, const Step& step);
     void move_row(LaneState& lane, const Step& step, const Row& row, std::int64_t j);
-    void locate_all(const LaneState& lane, const Step& step, const Row& row, std::int64_t j, bool sources);
+    void locate_all(LaneState& lane, const Step& step, const Row& row, std::int64_t j, bool sources);
     void locate_buffer(const LaneState& lane, const Row& row, std::int64_t block, Spot& spot);
-    void locate_message(const LaneState& lane, const Step& step, const Row& row, std::int64_t piece, bool source,
-                        Spot& spot);
+    void locate_message(LaneState& lane, const Step& step, const Row& row, std::int64_t piece, bool source, Spot& spot);
     [[nodiscard]] Memory& memory_of(const LaneState& lane, Buffer buffer, Rank rank);
     [[nodiscard]] std::int64_t base_of(const LaneState& lane, Buffer buffer, Rank rank) const;
     void drop_copies_onto_themselves(const Step& step);
@@ -264,14 +272,16 @@ private:
     std::int64_t operands_spent_ = 0;
 
     FlatIndex fifo_index_;
-    std::vector<Fifo> fifos_;
-    std::vector<Message> messages_;
+    std::deque<Fifo> fifos_;
+    std::deque<Message> messages_;
     std::vector<std::uint32_t> free_messages_;
     std::map<std::uint64_t, Counter> counters_;
 
     // Kept between steps to save allocations.
+    Row row_;
     std::vector<Spot> sources_;
     std::vector<Spot> targets_;
+    std::vector<const Spot*> by_place_;
     std::vector<std::vector<Fragment>> loaded_;
     std::vector<Fragment> result_;
     std::vector<ExprId> operands_;

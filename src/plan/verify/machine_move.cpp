@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <functional>
 
 #include "plan/verify/layout.hpp"
 #include "plan/verify/machine.hpp"
@@ -47,17 +48,18 @@ Machine::Row Machine::row_of(const LaneState& lane, const Step& step, std::int64
     return row;
 }
 
-bool Machine::empty(const LaneState& lane, const Step& step) const {
+bool Machine::empty(const LaneState& lane, const Step& step) {
     for (std::int64_t j = 0; j < step.rows; ++j) {
-        if (!row_of(lane, step, j).range.empty()) return false;
+        row_ = row_of(lane, step, j);
+        if (!row_.range.empty()) return false;
     }
     return true;
 }
 
 void Machine::move(LaneState& lane, const Step& step) {
     for (std::int64_t j = 0; j < step.rows; ++j) {
-        const Row row = row_of(lane, step, j);
-        if (!row.range.empty()) move_row(lane, step, row, j);
+        if (step.rows > 1) row_ = row_of(lane, step, j);
+        if (!row_.range.empty()) move_row(lane, step, row_, j);
     }
 }
 
@@ -80,7 +82,7 @@ void Machine::move_row(LaneState& lane, const Step& step, const Row& row, std::i
     }
 }
 
-void Machine::locate_all(const LaneState& lane, const Step& step, const Row& row, std::int64_t j, bool sources) {
+void Machine::locate_all(LaneState& lane, const Step& step, const Row& row, std::int64_t j, bool sources) {
     std::vector<Spot>& spots = sources ? sources_ : targets_;
     spots.clear();
     for (const Operand& operand : sources ? step.srcs : step.dsts) {
@@ -137,7 +139,7 @@ void Machine::locate_buffer(const LaneState& lane, const Row& row, std::int64_t 
     spot.memory = &memory_of(lane, operand.buffer, spot.peer);
 }
 
-void Machine::locate_message(const LaneState& lane, const Step& step, const Row& row, std::int64_t piece, bool source,
+void Machine::locate_message(LaneState& lane, const Step& step, const Row& row, std::int64_t piece, bool source,
                              Spot& spot) {
     const Operand& operand = *spot.operand;
     spot.fifo = fifo_of(lane, operand, spot.peer);
@@ -175,24 +177,32 @@ void Machine::drop_copies_onto_themselves(const Step& step) {
     });
 }
 
+/// No destination may overlap another, nor a source except one at the same place (which is read before it is written).
 void Machine::check_overlaps(const LaneState& lane, std::int64_t length) {
-    const auto overlap = [&](const Spot& a, const Spot& b) {
-        return a.memory != nullptr && a.memory == b.memory && a.begin < b.begin + length && b.begin < a.begin + length;
-    };
-    for (std::size_t t = 0; t < targets_.size(); ++t) {
-        const Spot& target = targets_[t];
-        if (target.memory == nullptr) continue;
-        for (const Spot& source : sources_) {
-            if (source.begin != target.begin && overlap(source, target)) {
-                refuse(lane, fmt::format("reads {} while it writes {}",
-                                         text(lane, source, source.begin, source.begin + length),
-                                         text(lane, target, target.begin, target.begin + length)));
-            }
+    by_place_.clear();
+    for (const std::vector<Spot>* spots : {&sources_, &targets_}) {
+        for (const Spot& spot : *spots) {
+            if (spot.memory != nullptr) by_place_.push_back(&spot);
         }
-        for (std::size_t u = t + 1; u < targets_.size(); ++u) {
-            if (overlap(target, targets_[u])) {
-                refuse(lane, fmt::format("writes {} twice", text(lane, target, target.begin, target.begin + length)));
-            }
+    }
+    const auto is_target = [&](const Spot* spot) {
+        return spot >= targets_.data() && spot < targets_.data() + targets_.size();
+    };
+    std::ranges::sort(by_place_, [](const Spot* a, const Spot* b) {
+        if (a->memory != b->memory) return std::less<>()(a->memory, b->memory);
+        return a->begin < b->begin;
+    });
+    // All have the same length, so whatever overlaps something overlaps a neighbour or lies in a run of equal places.
+    for (std::size_t i = 0; i < by_place_.size(); ++i) {
+        for (std::size_t k = i + 1; k < by_place_.size(); ++k) {
+            const Spot& a = *by_place_[i];
+            const Spot& b = *by_place_[k];
+            if (a.memory != b.memory || b.begin >= a.begin + length) break;
+            const bool both = is_target(&a) && is_target(&b);
+            if (!both && (a.begin == b.begin || (!is_target(&a) && !is_target(&b)))) continue;
+            refuse(lane,
+                   fmt::format("{} {} and {}, which overlap", both ? "writes" : "reads and writes",
+                               text(lane, a, a.begin, a.begin + length), text(lane, b, b.begin, b.begin + length)));
         }
     }
 }

@@ -24,10 +24,16 @@ std::uint32_t Machine::fifo_id(std::int32_t channel, Rank source, Rank target, s
         });
 }
 
-std::uint32_t Machine::fifo_of(const LaneState& lane, const Operand& operand, std::int64_t peer) {
+std::uint32_t Machine::fifo_of(LaneState& lane, const Operand& operand, std::int64_t peer) {
     const auto other = static_cast<Rank>(peer);
-    return operand.place == Place::Inbox ? fifo_id(lane.channel, other, lane.rank, operand.tag)
-                                         : fifo_id(lane.channel, lane.rank, other, operand.tag);
+    const bool in = operand.place == Place::Inbox;
+    LaneState::LastFifo& last = lane.last_fifo[in ? 0 : 1];
+    if (last.peer != other || last.tag != operand.tag) {
+        const std::uint32_t id = in ? fifo_id(lane.channel, other, lane.rank, operand.tag)
+                                    : fifo_id(lane.channel, lane.rank, other, operand.tag);
+        last = {.peer = other, .tag = operand.tag, .id = id};
+    }
+    return last.id;
 }
 
 bool Machine::acquire(std::uint32_t id, const Step& step) {

@@ -32,7 +32,7 @@ void Memory::write(std::int64_t begin, std::int64_t end, const std::vector<Fragm
     for (const Fragment& fragment : fragments) {
         auto cell = cut(begin + fragment.begin);
         Value value = fragment.value;
-        value.shift -= begin;
+        value.shift = value.expr == kUnfollowed ? 0 : value.shift - begin;
         cell->second.value = value;
         // One fragment makes one cell, unless the cells differ in who touched them.
         const std::int64_t stop = begin + fragment.end;
@@ -42,6 +42,24 @@ void Memory::write(std::int64_t begin, std::int64_t end, const std::vector<Fragm
             cell->second.value = value;
         }
         if (cell->second.end > stop) cut(stop);
+    }
+    if (!fragments.empty() && fragments.back().value.expr == kUnfollowed) join_unfollowed(begin, end);
+}
+
+void Memory::join_unfollowed(std::int64_t begin, std::int64_t end) {
+    const auto plain = [](const Cell& cell) {
+        return cell.value.expr == kUnfollowed && cell.writer.entry == kUnwatched && cell.readers.empty();
+    };
+    auto cell = std::prev(cells_.upper_bound(std::max<std::int64_t>(begin - 1, 0)));
+    while (cell != cells_.end() && cell->first <= end) {
+        const auto next = std::next(cell);
+        if (next != cells_.end() && plain(cell->second) && plain(next->second) &&
+            cell->second.value == next->second.value) {
+            cell->second.end = next->second.end;
+            cells_.erase(next);
+        } else {
+            cell = next;
+        }
     }
 }
 

@@ -77,6 +77,8 @@ private:
 
     /// The cell that begins at `position`, made by cutting one if need be; end() at the end of the buffer.
     Cells::iterator cut(std::int64_t position);
+    /// Joins unfollowed cells around [begin, end) that nobody watched has touched.
+    void join_unfollowed(std::int64_t begin, std::int64_t end);
 
     std::int64_t size_;
     Cells cells_;
