@@ -108,7 +108,7 @@ rondoResult_t rondoCommFinalize(rondoComm_t comm) {
         comm::Communicator& open = api::open_handle(comm, "rondoCommFinalize");
         const comm::Communicator::Presence present(open);
         open.finalize();
-        return open.result();
+        if (open.result() != Code::Success) throw Error(open.result(), open.error_text());
     });
 }
 

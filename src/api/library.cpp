@@ -6,6 +6,16 @@
 
 using namespace rondo;
 
+namespace {
+
+/// A stream's state as a result; a failure is thrown, so that its text is kept.
+Code report(const Failure& failure) {
+    if (failure.code != Code::Success && failure.code != Code::InProgress) throw Error(failure.code, failure.text);
+    return failure.code;
+}
+
+}  // namespace
+
 extern "C" {
 
 rondoResult_t rondoGetVersion(int* version) {
@@ -53,11 +63,12 @@ rondoResult_t rondoStreamDestroy(rondoStream_t stream) {
 }
 
 rondoResult_t rondoStreamSynchronize(rondoStream_t stream) {
-    return api::guarded([&] { return api::need(stream, "rondoStreamSynchronize", "stream").stream.synchronize(); });
+    return api::guarded(
+        [&] { return report(api::need(stream, "rondoStreamSynchronize", "stream").stream.synchronize()); });
 }
 
 rondoResult_t rondoStreamQuery(rondoStream_t stream) {
-    return api::guarded([&] { return api::need(stream, "rondoStreamQuery", "stream").stream.query(); });
+    return api::guarded([&] { return report(api::need(stream, "rondoStreamQuery", "stream").stream.query()); });
 }
 
 }  // extern "C"

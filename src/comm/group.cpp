@@ -20,9 +20,12 @@ void enqueue(Stream& stream, std::vector<Job> jobs) {
     for (const Job& job : jobs) tickets.push_back(job.comm->take_ticket());
     stream.enqueue([jobs = std::move(jobs), tickets = std::move(tickets)]() mutable {
         for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].comm->await_turn(tickets[i]);
-        const Code code = run(jobs);
-        for (const Job& job : jobs) job.comm->turn_done();
-        return code;
+        Failure failure{run(jobs), {}};
+        for (const Job& job : jobs) {
+            if (failure.text.empty() && job.comm->result() == failure.code) failure.text = job.comm->error_text();
+            job.comm->turn_done();
+        }
+        return failure;
     });
 }
 

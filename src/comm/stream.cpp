@@ -23,15 +23,16 @@ void Stream::enqueue(Task task) {
     changed_.notify_all();
 }
 
-Code Stream::synchronize() {
+Failure Stream::synchronize() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return tasks_.empty() && !working_; });
-    return std::exchange(first_failure_, Code::Success);
+    return std::exchange(first_failure_, {});
 }
 
-Code Stream::query() {
+Failure Stream::query() {
     const std::lock_guard lock(mutex_);
-    return !tasks_.empty() || working_ ? Code::InProgress : first_failure_;
+    if (!tasks_.empty() || working_) return {Code::InProgress, {}};
+    return first_failure_;
 }
 
 void Stream::work() {
@@ -43,10 +44,10 @@ void Stream::work() {
         tasks_.pop_front();
         working_ = true;
         lock.unlock();
-        const Code code = task();
+        Failure failure = task();
         lock.lock();
         working_ = false;
-        if (first_failure_ == Code::Success) first_failure_ = code;
+        if (first_failure_.code == Code::Success) first_failure_ = std::move(failure);
         changed_.notify_all();
     }
 }

@@ -13,7 +13,7 @@ namespace rondo::comm {
 
 class Stream {
 public:
-    using Task = std::function<Code()>;
+    using Task = std::function<Failure()>;  ///< code Success: none
 
     Stream();
     Stream(const Stream&) = delete;
@@ -23,9 +23,9 @@ public:
 
     void enqueue(Task task);
     /// Waits for what is queued. Returns the first failure since the last call, and forgets it.
-    Code synchronize();
-    /// InProgress while anything is queued or runs, else the first failure so far.
-    Code query();
+    Failure synchronize();
+    /// Code InProgress while anything is queued or runs, else the first failure so far.
+    Failure query();
 
 private:
     void work();
@@ -35,7 +35,7 @@ private:
     std::deque<Task> tasks_;
     bool working_ = false;
     bool ending_ = false;
-    Code first_failure_ = Code::Success;
+    Failure first_failure_;
     std::thread thread_;
 };
 

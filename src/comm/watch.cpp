@@ -18,17 +18,14 @@ Code code_seen_by(Rank rank, const Cause& cause) noexcept {
 Code CallWatch::examine(std::chrono::nanoseconds waited) noexcept {
     try {
         if (domain_.failed()) return code_seen_by(rank_, domain_.cause());
-        const auto now = transport::Clock::now();
-        if (started_ == transport::Clock::time_point{}) started_ = now - waited;
-        return check();
+        return check(std::chrono::duration<double>(waited).count());
     } catch (...) {
         return Code::InternalError;  // no memory for a text: give up the wait rather than hang
     }
 }
 
-Code CallWatch::check() {
+Code CallWatch::check(double seconds) {
     if (mismatch_found() || departure_found()) return code_seen_by(rank_, domain_.cause());
-    const double seconds = std::chrono::duration<double>(transport::Clock::now() - started_).count();
     if (seconds >= options_.timeout) {
         report_timeout(seconds);
         return code_seen_by(rank_, domain_.cause());

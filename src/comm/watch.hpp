@@ -23,7 +23,6 @@ public:
         sequence_ = sequence;
         signature_ = signature;
         call_ = call;
-        started_ = {};
         warned_ = false;
     }
 
@@ -37,7 +36,7 @@ public:
     [[nodiscard]] std::string current() const;
 
 private:
-    Code check();
+    Code check(double seconds);
     bool mismatch_found();
     bool calls_differ(Rank peer);
     bool departure_found();
@@ -53,7 +52,6 @@ private:
     std::uint64_t sequence_ = 0;
     std::uint64_t signature_ = 0;
     PackedCall call_{};
-    transport::Clock::time_point started_{};
     bool warned_ = false;
 };
 

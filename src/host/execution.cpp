@@ -12,7 +12,7 @@ using transport::memory::kMaxCounterTags;
 namespace {
 
 /// Counters grow from call to call without being reset: the call's sequence, then the number within the call.
-std::uint64_t counter_value(std::uint64_t sequence, std::uint32_t ordinal) { return sequence << 16U | ordinal; }
+std::uint64_t counter_value(std::uint64_t sequence, std::uint32_t ordinal) { return sequence << 24U | ordinal; }
 
 }  // namespace
 

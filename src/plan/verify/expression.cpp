@@ -83,7 +83,7 @@ Expressions::Made Expressions::multicast_reduce(Rank loader, std::span<const Exp
 Expressions::Made Expressions::sum(ExprKind kind, Rank loader, std::span<const ExprId> operands) {
     Expr node{.kind = kind, .operation = nodes_[operands[0]].operation, .rank = loader};
     scratch_.assign(words_, 0);
-    for (const ExprId operand : operands) {
+    for (const ExprId& operand : operands) {
         const Expr& inner = nodes_[operand];
         if (inner.kind == ExprKind::Leaf) {
             return {kNothing, "reduces " + text(operand) + " without its premultiplier"};
