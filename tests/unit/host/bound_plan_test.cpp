@@ -115,7 +115,9 @@ TEST(Execution, AnotherSignatureIsAMismatchAndTouchesNothing) {
     EXPECT_EQ(sender.execution.state(), State::Done) << "a short send needs no receiver";
     receiver.execution.progress();
     EXPECT_EQ(receiver.execution.state(), State::Mismatch);
-    EXPECT_EQ(receiver.execution.mismatched_peer(), 0);
+    EXPECT_EQ(receiver.execution.disagreement().peer, 0);
+    EXPECT_EQ(receiver.execution.disagreement().expected, 22U);
+    EXPECT_EQ(receiver.execution.disagreement().received, 11U);
     for (const std::byte byte : receiver.data) EXPECT_EQ(byte, std::byte{0});
 }
 

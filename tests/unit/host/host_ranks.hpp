@@ -295,7 +295,7 @@ private:
         }
         const bool any = rank.execution.progress();
         if (rank.execution.state() == State::Running) return any;
-        EXPECT_EQ(rank.execution.state(), State::Done) << "differs with rank " << rank.execution.mismatched_peer();
+        EXPECT_EQ(rank.execution.state(), State::Done) << "differs with rank " << rank.execution.disagreement().peer;
         rank.running = false;
         return true;
     }
