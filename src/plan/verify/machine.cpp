@@ -332,11 +332,14 @@ void Machine::finish_report() {
         report_.fingerprints.trace += mix(lanes_[id].trace, id);
         report_.fingerprints.syncs += mix(lanes_[id].syncs, id);
     }
-    for (const auto& [key, counter] : counters_) {
-        for (const auto& [operation, use] : counter.uses) {
-            std::uint64_t hash = mix(mix(key, static_cast<std::uint64_t>(operation)), use.posts.size());
+    for (const Counter& counter : counters_) {
+        for (std::size_t o = 0; o < counter.uses.size(); ++o) {
+            const CounterUse& use = counter.uses[o];
+            if (use.posts.empty()) continue;
+            std::uint64_t hash = mix(mix(static_cast<std::uint64_t>(counter.owner), counter.tag), o);
+            hash = mix(mix(hash, static_cast<std::uint64_t>(counter.channel)), use.posts.size());
             for (const Rank peer : use.peers) hash = mix(hash, static_cast<std::uint64_t>(peer));
-            if (!use.posts.empty()) report_.fingerprints.counters += hash;
+            report_.fingerprints.counters += hash;
         }
     }
 }

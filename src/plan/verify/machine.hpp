@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -70,14 +69,14 @@ struct CounterUse {
         Clocks::Snapshot clock = Clocks::kNone;
         std::int32_t hops = 0;
     };
-    std::int8_t lane = -1;      ///< that posts
-    std::vector<Rank> peers{};  ///< that every post names
-    std::vector<PostRecord> posts{};
     struct WaitRecord {
-        std::int8_t lane = -1;
-        std::size_t done = 0;
+        std::int8_t lane = -1;  ///< that waits
+        std::uint32_t done = 0;
     };
-    std::map<Rank, WaitRecord> waits{};
+    std::int8_t lane = -1;      ///< that posts
+    std::vector<Rank> peers{};  ///< that every post names, ascending
+    std::vector<PostRecord> posts{};
+    std::vector<WaitRecord> waits{};       ///< by rank; empty before the first wait
     std::vector<std::uint32_t> waiting{};  ///< lanes
 };
 
@@ -85,7 +84,7 @@ struct Counter {
     Rank owner = 0;
     std::int16_t channel = 0;
     std::uint8_t tag = 0;
-    std::map<std::int32_t, CounterUse> uses{};  ///< by operation
+    std::vector<CounterUse> uses{};  ///< by operation
 };
 
 struct LaneState {
@@ -202,13 +201,15 @@ private:
     Clocks::Snapshot take_snapshot(const LaneState& lane, Clocks::Snapshot& shared);
     std::uint32_t new_message();
     void free_message(std::uint32_t id);
-    Counter& counter_of(std::int32_t channel, Rank owner, std::uint8_t tag);
+    /// What the lane's operation does with the counter.
+    CounterUse& use_of(const LaneState& lane, Rank owner, std::uint8_t tag);
     void post(LaneState& lane, const Step& step);
     void post_counter(LaneState& lane, std::uint8_t tag, std::vector<Rank> peers, Clocks::Snapshot& snapshot);
     bool wait(std::uint32_t id, const Step& step);
     bool wait_for(std::uint32_t id, const Operand& operand, Rank owner);
     void check_fifos();
     void check_counters() const;
+    void check_use(const Counter& counter, std::int32_t operation) const;
     static void note_syncs(LaneState& lane, const Step& step);
 
     // machine_move.cpp
@@ -275,7 +276,8 @@ private:
     std::deque<Fifo> fifos_;
     std::deque<Message> messages_;
     std::vector<std::uint32_t> free_messages_;
-    std::map<std::uint64_t, Counter> counters_;
+    FlatIndex counter_index_;
+    std::deque<Counter> counters_;
 
     // Kept between steps to save allocations.
     Row row_;

@@ -235,16 +235,17 @@ void Machine::free_message(std::uint32_t id) {
     free_messages_.push_back(id);
 }
 
-Counter& Machine::counter_of(std::int32_t channel, Rank owner, std::uint8_t tag) {
+CounterUse& Machine::use_of(const LaneState& lane, Rank owner, std::uint8_t tag) {
     const std::uint64_t key =
-        (static_cast<std::uint64_t>(owner) << 32U) ^ (static_cast<std::uint64_t>(channel) << 2U) ^ tag;
-    const auto [at, added] = counters_.try_emplace(key);
-    if (added) {
-        at->second.owner = owner;
-        at->second.channel = static_cast<std::int16_t>(channel);
-        at->second.tag = tag;
-    }
-    return at->second;
+        (static_cast<std::uint64_t>(owner) << 32U) ^ (static_cast<std::uint64_t>(lane.channel) << 2U) ^ tag;
+    const std::uint32_t id = counter_index_.find_or_add(
+        key, [](std::uint32_t) { return true; },  // keys are unique
+        [&] {
+            counters_.push_back({.owner = owner, .channel = static_cast<std::int16_t>(lane.channel), .tag = tag});
+            counters_.back().uses.resize(operations_.size());
+            return static_cast<std::uint32_t>(counters_.size() - 1);
+        });
+    return counters_[id].uses[static_cast<std::size_t>(lane.operation)];
 }
 
 void Machine::post(LaneState& lane, const Step& step) {
@@ -267,7 +268,7 @@ void Machine::post_counter(LaneState& lane, std::uint8_t tag, std::vector<Rank> 
     if (std::ranges::adjacent_find(peers) != peers.end()) {
         refuse(lane, fmt::format("names rank {} twice in one post (tag {})", *std::ranges::adjacent_find(peers), tag));
     }
-    CounterUse& use = counter_of(lane.channel, lane.rank, tag).uses[lane.operation];
+    CounterUse& use = use_of(lane, lane.rank, tag);
     if (use.posts.empty()) {
         use.lane = static_cast<std::int8_t>(lane.index);
         use.peers = std::move(peers);
@@ -300,8 +301,9 @@ bool Machine::wait(std::uint32_t id, const Step& step) {
 
 bool Machine::wait_for(std::uint32_t id, const Operand& operand, Rank owner) {
     LaneState& lane = lanes_[id];
-    CounterUse& use = counter_of(lane.channel, owner, operand.tag).uses[lane.operation];
-    CounterUse::WaitRecord& record = use.waits[lane.rank];
+    CounterUse& use = use_of(lane, owner, operand.tag);
+    if (use.waits.empty()) use.waits.resize(ranks_.size());
+    CounterUse::WaitRecord& record = use.waits[static_cast<std::size_t>(lane.rank)];
     if (record.lane == -1) record.lane = static_cast<std::int8_t>(lane.index);
     if (record.lane != lane.index) {
         refuse(lane, fmt::format("awaits rank {}'s counter (tag {}), which lane {} awaits too: which of them takes "
@@ -352,25 +354,28 @@ void Machine::check_fifos() {
 }
 
 void Machine::check_counters() const {
-    for (const auto& [key, counter] : counters_) {
-        for (const auto& [operation, use] : counter.uses) {
-            const auto refuse_counter = [&, op = operation](Rank rank, std::string what) {
-                throw Violation{{.operation = op, .rank = rank, .channel = counter.channel}, std::move(what)};
-            };
-            for (const Rank peer : use.peers) {
-                const auto wait = use.waits.find(peer);
-                const std::size_t done = wait == use.waits.end() ? 0 : wait->second.done;
-                if (done != use.posts.size()) {
-                    refuse_counter(peer, fmt::format("awaits {} of {} posts of rank {} (tag {})", done,
-                                                     use.posts.size(), counter.owner, counter.tag));
-                }
-            }
-            for (const auto& [waiter, record] : use.waits) {
-                if (!std::ranges::binary_search(use.peers, waiter)) {
-                    refuse_counter(waiter, fmt::format("awaits rank {} (tag {}), whose posts do not name it",
-                                                       counter.owner, counter.tag));
-                }
-            }
+    for (const Counter& counter : counters_) {
+        for (std::size_t o = 0; o < counter.uses.size(); ++o) check_use(counter, static_cast<std::int32_t>(o));
+    }
+}
+
+void Machine::check_use(const Counter& counter, std::int32_t operation) const {
+    const CounterUse& use = counter.uses[static_cast<std::size_t>(operation)];
+    const auto refuse_for = [&](Rank rank, std::string what) {
+        throw Violation{{.operation = operation, .rank = rank, .channel = counter.channel}, std::move(what)};
+    };
+    for (const Rank peer : use.peers) {
+        const std::uint32_t done = use.waits.empty() ? 0 : use.waits[static_cast<std::size_t>(peer)].done;
+        if (done != use.posts.size()) {
+            refuse_for(peer, fmt::format("awaits {} of {} posts of rank {} (tag {})", done, use.posts.size(),
+                                         counter.owner, counter.tag));
+        }
+    }
+    for (std::size_t waiter = 0; waiter < use.waits.size(); ++waiter) {
+        const auto rank = static_cast<Rank>(waiter);
+        if (use.waits[waiter].lane != -1 && !std::ranges::binary_search(use.peers, rank)) {
+            refuse_for(rank,
+                       fmt::format("awaits rank {} (tag {}), whose posts do not name it", counter.owner, counter.tag));
         }
     }
 }
