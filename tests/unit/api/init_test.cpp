@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "comm_ranks.hpp"
 #include "thread_ranks.hpp"
 
 namespace rondo::test {
@@ -176,9 +177,9 @@ TEST(ArgumentChecks, AreCheckedAtOnceAndNamed) {
     EXPECT_TRUE(contains(text_of(rondoAllReduce(x, x + 1, 2, rondoFloat32, rondoSum, comm, nullptr)), "overlap"));
     EXPECT_TRUE(contains(text_of(rondoAllToAll(x, x, 2, rondoFloat32, comm, nullptr)), "overlap"));
     EXPECT_TRUE(
-        contains(text_of(rondoAllReduce(x, x, 1, static_cast<rondoDataType_t>(77), rondoSum, comm, nullptr)), "77"));
-    EXPECT_TRUE(
-        contains(text_of(rondoAllReduce(x, x, 1, rondoFloat32, static_cast<rondoRedOp_t>(9), comm, nullptr)), "op 9"));
+        contains(text_of(rondoAllReduce(x, x, 1, api::test::raw<rondoDataType_t>(77), rondoSum, comm, nullptr)), "77"));
+    EXPECT_TRUE(contains(text_of(rondoAllReduce(x, x, 1, rondoFloat32, api::test::raw<rondoRedOp_t>(9), comm, nullptr)),
+                         "op 9"));
     EXPECT_TRUE(contains(text_of(rondoBroadcast(x, x, 1, rondoFloat32, 1, comm, nullptr)), "root 1"));
     EXPECT_TRUE(contains(text_of(rondoReduce(x, x, 1, rondoFloat32, rondoSum, -1, comm, nullptr)), "root -1"));
     EXPECT_TRUE(contains(text_of(rondoSend(x, 1, rondoFloat32, 1, comm, nullptr)), "peer 1"));
