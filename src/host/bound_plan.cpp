@@ -64,22 +64,22 @@ BoundPlan::BoundPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::memor
 
 BoundLane BoundPlan::bind_lane(const plan::Lane& lane, int channel, transport::memory::Domain& domain) {
     BoundLane bound{.channel = channel};
+    bound.loops.resize(static_cast<std::size_t>(lane.loops()));
     for (const plan::Block& block : lane.blocks) {
         if (block.repeat <= 0 || block.steps.empty()) continue;
-        BoundBlock made{.repeat = block.repeat};
+        std::vector<BoundBlock>& list = block.when == plan::When::Before ? bound.before
+                                        : block.when == plan::When::After
+                                            ? bound.after
+                                            : bound.loops[static_cast<std::size_t>(block.loop)];
+        BoundBlock& made = list.emplace_back(BoundBlock{.repeat = block.repeat});
         made.steps.reserve(block.steps.size());
-        for (const plan::Step& step : block.steps) made.steps.push_back(bind_step(step, channel, block.repeat, domain));
-        // Operands moved with their vectors; only now do their addresses stand.
-        std::vector<BoundBlock>& list = block.when == plan::When::Before     ? bound.before
-                                        : block.when == plan::When::EachTile ? bound.tiles
-                                                                             : bound.after;
-        list.push_back(std::move(made));
-    }
-    for (std::vector<BoundBlock>* list : {&bound.before, &bound.tiles, &bound.after}) {
-        for (BoundBlock& block : *list) {
-            for (BoundStep& step : block.steps) step.sizing = sizing_operand(step);
+        for (const plan::Step& step : block.steps) {
+            made.steps.push_back(bind_step(step, channel, block.repeat, domain));
+            // The operands stay where they are from here on: only the vectors that hold them move.
+            made.steps.back().sizing = sizing_operand(made.steps.back());
         }
     }
+    std::erase_if(bound.loops, [](const std::vector<BoundBlock>& loop) { return loop.empty(); });
     return bound;
 }
 

@@ -37,7 +37,7 @@ struct BoundBlock {
 struct BoundLane {
     int channel = 0;
     std::vector<BoundBlock> before{};
-    std::vector<BoundBlock> tiles{};
+    std::vector<std::vector<BoundBlock>> loops{};  ///< the blocks of each tile loop
     std::vector<BoundBlock> after{};
 };
 

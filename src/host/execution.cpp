@@ -36,6 +36,7 @@ void Execution::start(const BoundPlan& plan) {
 void Execution::enter_lane(Cursor& cursor, const BoundLane& lane) {
     cursor.lane = &lane;
     cursor.list = &lane.before;
+    cursor.loop = 0;
     cursor.tile = 0;
     const plan::Cut& cut = launch_.cut;
     const bool one_cut = cut.parts == 1 && cut.channels == 1 && launch_.count <= cut.chunk &&
@@ -88,8 +89,9 @@ void Execution::enter_list(Cursor& cursor) {
     cursor.block = 0;
     cursor.step = 0;
     cursor.s = 0;
-    if (cursor.list == &lane.before && lane.before.empty()) cursor.list = &lane.tiles;
-    if (cursor.list == &lane.tiles && (lane.tiles.empty() || cursor.tiles == 0)) cursor.list = &lane.after;
+    if (cursor.list == &lane.before && lane.before.empty()) {
+        cursor.list = lane.loops.empty() || cursor.tiles == 0 ? &lane.after : lane.loops.data();
+    }
     cursor.done = cursor.list == &lane.after && lane.after.empty();
 }
 
@@ -112,14 +114,28 @@ void Execution::advance(Cursor& cursor) {
     if (cursor.list == &lane.after) {
         cursor.done = true;
     } else if (cursor.list == &lane.before) {
-        cursor.list = &lane.tiles;
+        cursor.list = lane.loops.empty() || cursor.tiles == 0 ? &lane.after : lane.loops.data();
         enter_list(cursor);
-    } else if (++cursor.tile < cursor.tiles) {
+    } else {
+        next_tile(cursor);
+    }
+}
+
+/// The next tile of the loop, the first tile of the next loop, or what comes after the loops.
+void Execution::next_tile(Cursor& cursor) {
+    const BoundLane& lane = *cursor.lane;
+    if (++cursor.tile < cursor.tiles) {
+        enter_tile(cursor);
+        return;
+    }
+    if (++cursor.loop < lane.loops.size()) {
+        cursor.tile = 0;
+        cursor.list = &lane.loops[cursor.loop];
         enter_tile(cursor);
     } else {
         cursor.list = &lane.after;
-        enter_list(cursor);
     }
+    enter_list(cursor);
 }
 
 Execution::Outcome Execution::run_step(const Cursor& cursor, const BoundStep& step) {

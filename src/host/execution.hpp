@@ -91,6 +91,7 @@ private:
     struct Cursor {
         const BoundLane* lane = nullptr;
         const std::vector<BoundBlock>* list = nullptr;
+        std::size_t loop = 0;
         std::size_t block = 0;
         std::size_t step = 0;
         std::int32_t s = 0;
@@ -112,6 +113,7 @@ private:
 
     bool run_lane(Cursor& cursor);
     void enter_list(Cursor& cursor);
+    void next_tile(Cursor& cursor);
     void enter_tile(Cursor& cursor);
     void advance(Cursor& cursor);
     void enter_lane(Cursor& cursor, const BoundLane& lane);

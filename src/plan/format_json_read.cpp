@@ -143,9 +143,10 @@ private:
         node.expect_object({"blocks"});
         Lane lane;
         for (const Node& item : node.at("blocks").items(budget_.steps)) {
-            item.expect_object({"when", "repeat", "steps"});
+            item.expect_object({"when", "loop", "repeat", "steps"});
             Block& block = lane.blocks.emplace_back();
             if (item.has("when")) block.when = item.at("when").named(When::After);
+            item.read("loop", block.loop, 0, static_cast<std::int32_t>(budget_.steps));
             item.read("repeat", block.repeat, 0, budget_.repeat);
             for (const Node& inner : item.at("steps").items(budget_.steps)) block.steps.push_back(step(inner));
         }

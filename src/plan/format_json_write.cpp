@@ -70,6 +70,7 @@ std::string lines(const Items& items, const std::string& indent, Write write) {
 
 std::string text_of(const Block& block) {
     Json head{{"when", name_of(block.when)}, {"repeat", block.repeat}};
+    if (block.loop != 0) head["loop"] = block.loop;
     std::string text = head.dump();
     text.pop_back();
     return text + ",\"steps\":" + lines(block.steps, "     ", [](const Step& step) { return json_of(step).dump(); }) +

@@ -107,21 +107,28 @@ std::string text_of(const Step& step, std::int32_t repeat, std::int32_t parts) {
     return where.empty() ? text : fmt::format("{}: {}", fmt::join(where, ", "), text);
 }
 
-void add_lane(std::string& text, const Lane& lane, std::int32_t parts) {
-    for (const When when : {When::Before, When::EachTile, When::After}) {
-        const bool any = std::ranges::any_of(lane.blocks, [&](const Block& block) { return block.when == when; });
-        if (!any) continue;
-        text += when == When::Before ? "    before:\n" : when == When::EachTile ? "    each tile:\n" : "    after:\n";
-        for (const Block& block : lane.blocks) {
-            if (block.when != when) continue;
-            const bool repeats = block.repeat != 1;
-            if (repeats && block.repeat < 1) text += "      never:\n";
-            if (repeats && block.repeat > 1) text += fmt::format("      s=0..{}:\n", block.repeat - 1);
-            for (const Step& step : block.steps) {
-                text += fmt::format("      {}{}\n", repeats ? "  " : "", text_of(step, block.repeat, parts));
-            }
+/// The blocks that run at the same time, under their heading.
+void add_blocks(std::string& text, const Lane& lane, When when, std::int32_t loop, std::int32_t parts) {
+    const auto belongs = [&](const Block& block) {
+        return block.when == when && (when != When::EachTile || block.loop == loop);
+    };
+    if (std::ranges::none_of(lane.blocks, belongs)) return;
+    text += when == When::Before ? "    before:\n" : when == When::EachTile ? "    each tile:\n" : "    after:\n";
+    for (const Block& block : lane.blocks) {
+        if (!belongs(block)) continue;
+        const bool repeats = block.repeat != 1;
+        if (repeats && block.repeat < 1) text += "      never:\n";
+        if (repeats && block.repeat > 1) text += fmt::format("      s=0..{}:\n", block.repeat - 1);
+        for (const Step& step : block.steps) {
+            text += fmt::format("      {}{}\n", repeats ? "  " : "", text_of(step, block.repeat, parts));
         }
     }
+}
+
+void add_lane(std::string& text, const Lane& lane, std::int32_t parts) {
+    add_blocks(text, lane, When::Before, 0, parts);
+    for (std::int32_t loop = 0; loop < lane.loops(); ++loop) add_blocks(text, lane, When::EachTile, loop, parts);
+    add_blocks(text, lane, When::After, 0, parts);
 }
 
 }  // namespace

@@ -23,8 +23,7 @@ private:
 };
 
 void add(Fnv& hash, const Index& index) {
-    for (const std::int32_t field :
-         {index.base, index.scale, index.c0, index.cs, index.cj, index.cf, index.mod}) {
+    for (const std::int32_t field : {index.base, index.scale, index.c0, index.cs, index.cj, index.cf, index.mod}) {
         hash.add(field);
     }
 }
@@ -46,6 +45,7 @@ void add(Fnv& hash, const std::vector<Operand>& operands) {
 
 void add(Fnv& hash, const Block& block) {
     hash.add(block.when);
+    hash.add(block.loop);
     hash.add(block.repeat);
     hash.add(block.steps.size());
     for (const Step& step : block.steps) {

@@ -6,7 +6,7 @@
 //
 //   plan = channels; channel = up to kMaxLanes lanes; lane = blocks of steps, executed in order:
 //     every block with when == Before, once, s = 0..repeat-1
-//     for tile = 0..T-1: every block with when == EachTile, s = 0..repeat-1
+//     for loop = 0, 1, ...: for tile = 0..T-1: every block with when == EachTile of this loop, s = 0..repeat-1
 //     every block with when == After, once, s = 0..repeat-1
 //
 // Lanes have no order between them except through FIFOs and counters.
@@ -34,18 +34,18 @@ enum class Collective : std::uint8_t {
 
 enum class Algorithm : std::uint8_t {
     Ring,
-    Tree,              ///< double binary tree
-    OneShot,           ///< everyone sends everything to everyone
-    TwoShot,           ///< reduce-scatter and all-gather, both in one hop
-    HalvingDoubling,   ///< recursive halving, then recursive doubling
+    Tree,             ///< double binary tree
+    OneShot,          ///< everyone sends everything to everyone
+    TwoShot,          ///< reduce-scatter and all-gather, both in one hop
+    HalvingDoubling,  ///< recursive halving, then recursive doubling
     Bruck,
     Pairwise,
-    Pat,               ///< parallel aggregated trees
-    Hierarchical,      ///< inside each host, then between hosts by rails
-    Nvls,              ///< NVSwitch multicast
-    Direct,            ///< loads and stores on the peers' own buffers
-    Group,             ///< sends and receives as the user grouped them
-    Dissemination,     ///< barrier in ceil(log2 n) rounds
+    Pat,            ///< parallel aggregated trees
+    Hierarchical,   ///< inside each host, then between hosts by rails
+    Nvls,           ///< NVSwitch multicast
+    Direct,         ///< loads and stores on the peers' own buffers
+    Group,          ///< sends and receives as the user grouped them
+    Dissemination,  ///< barrier in ceil(log2 n) rounds
 };
 
 /// Protocol of a class of edges. Auto lets the transport choose by message length.
@@ -145,6 +145,9 @@ enum class When : std::uint8_t { Before, EachTile, After };
 
 struct Block {
     When when = When::EachTile;
+    /// EachTile: the tile loop that the block belongs to. A lane runs its loops one after another, each over all tiles:
+    /// in a group, the k-th messages of all pairs before the (k+1)-th, whatever their lengths.
+    std::int32_t loop = 0;
     std::int32_t repeat = 1;
     std::vector<Step> steps{};
 
@@ -153,6 +156,13 @@ struct Block {
 
 struct Lane {
     std::vector<Block> blocks{};
+
+    /// Tile loops of the lane: one more than the largest Block::loop.
+    [[nodiscard]] std::int32_t loops() const noexcept {
+        std::int32_t last = 0;
+        for (const Block& block : blocks) last = block.loop > last ? block.loop : last;
+        return last + 1;
+    }
 
     bool operator==(const Lane&) const = default;
 };
@@ -168,10 +178,10 @@ struct Plan {
     Algorithm algorithm = Algorithm::Ring;
     Rank nranks = 1;
     Rank rank = 0;
-    Rank root = 0;                    ///< Reduce and Broadcast; 0 elsewhere
-    std::int32_t parts = 1;           ///< parts of a tile
-    std::int32_t message_parts = 1;   ///< most parts (width x rows) that one message holds; >= 1
-    std::int32_t scratch_blocks = 0;  ///< blocks of scratch that each channel needs, each one tile long
+    Rank root = 0;                              ///< Reduce and Broadcast; 0 elsewhere
+    std::int32_t parts = 1;                     ///< parts of a tile
+    std::int32_t message_parts = 1;             ///< most parts (width x rows) that one message holds; >= 1
+    std::int32_t scratch_blocks = 0;            ///< blocks of scratch that each channel needs, each one tile long
     std::array<Protocol, kMaxTags> protocol{};  ///< by class of edges
     std::vector<Channel> channels{};
 

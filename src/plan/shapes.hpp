@@ -41,7 +41,8 @@ struct GroupOp {
 };
 
 /// The plan of a group of sends and receives as rank `rank` issued them. The k-th send to a peer meets the k-th receive
-/// there. Not a Shape: its input is the user's list and not shared facts; only the message order of each pair is shared.
+/// there. Not a Shape: its input is the user's list and not shared facts; only the message order of each pair is
+/// shared.
 Plan build_group(Rank nranks, Rank rank, std::span<const GroupOp> ops);
 
 }  // namespace rondo::plan

@@ -29,14 +29,16 @@ public:
 
 private:
     void walk(const Lane& lane) {
-        const auto run = [&](When when, std::int64_t tile) {
+        const auto run = [&](When when, std::int32_t loop, std::int64_t tile) {
             for (const Block& block : lane.blocks) {
-                if (block.when == when) walk(block, tile);
+                if (block.when == when && block.loop == loop) walk(block, tile);
             }
         };
-        run(When::Before, 0);
-        for (std::int64_t tile = 0; tile < tiles(); ++tile) run(When::EachTile, tile);
-        run(When::After, std::max<std::int64_t>(tiles(), 1) - 1);
+        run(When::Before, 0, 0);
+        for (std::int32_t loop = 0; loop < lane.loops(); ++loop) {
+            for (std::int64_t tile = 0; tile < tiles(); ++tile) run(When::EachTile, loop, tile);
+        }
+        run(When::After, 0, std::max<std::int64_t>(tiles(), 1) - 1);
     }
 
     void walk(const Block& block, std::int64_t tile) {

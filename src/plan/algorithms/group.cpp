@@ -1,23 +1,29 @@
 // A group of sends and receives, as the user listed them.
 //
-// Steps, for each tile, on rank r, in two lanes:
-//   sends:     in the order of the distance (peer - r) mod n, those to one peer in the order of the list
-//   receives:  in the order of the distance (r - peer) mod n, those from one peer in the order of the list
+// Steps on rank r, in two lanes; k counts the operations of a pair, in the order of the list:
+//   sends:     for k = 0, 1, ...: for each tile: the k-th send to each peer, in the order of the distance (peer - r)
+//   mod n receives:  for k = 0, 1, ...: for each tile: the k-th receive from each peer, in the order of (r - peer) mod
+//   n
 // The k-th send to oneself is copied to the k-th receive from oneself.
 // Bytes: those of the sends. Cost: T = messages alpha + bytes * beta.
-// No deadlock with any number of slots, provided that every send has its receive, of the same extent: give both the key
-// (tile, distance, k), the same at both ends, where k counts the operations of the pair. Each lane runs in the order of
-// its keys. Suppose that lanes wait for ever, and take the smallest key at which one waits. If it is a receive, its
-// message is not there: the sender's lane waits at this key or a smaller one. By choice it is this key, so the send
-// waits for a slot, which the receive of an earlier message of this FIFO frees, whose key is smaller; the receiver has
-// passed it, since its lane stands at this key. If it is a send, the receive of an earlier message of the FIFO has not
-// run, so the receiver's lane waits at a smaller key. Both contradict the choice. The tile loop is outermost at both
-// ends, so that a long message does not hold up the others. Source: the ordering by distance is that of pairwise
+// So the messages of a pair come in the order of its operations, one operation after the other, and it does not matter
+// how the two ranks have grouped them; and the tiles of different peers take turns, so that a long message holds up
+// none of the others. No deadlock with any number of slots, where both ranks of each pair have the same operations in
+// their groups: give both ends the key (k, tile, distance). Each lane runs in the order of its keys. Suppose that lanes
+// wait for ever, and take the smallest key at which one waits. If it is a receive, its message is not there: the
+// sender's lane waits at this key or a smaller one. By choice it is this key, so the send waits for a slot, which the
+// receive of an earlier message of this FIFO frees, whose key is smaller; the receiver has passed it, since its lane
+// stands at this key. If it is a send, the receive of an earlier message of the FIFO has not run, so the receiver's
+// lane waits at a smaller key. Both contradict the choice. Source: the ordering by distance is that of pairwise
 // exchange, Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19
 // (2005).
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "plan/algorithms/common.hpp"
@@ -36,18 +42,36 @@ void require_peers(Rank nranks, std::span<const GroupOp> ops) {
     }
 }
 
-/// Indices of the sends (or receives) to other ranks, by distance and then by their place in the list.
-std::vector<std::int32_t> by_distance(Rank nranks, Rank rank, std::span<const GroupOp> ops, bool sends) {
-    std::vector<std::int32_t> chosen;
+/// A send or receive: its index in the list, and its number among those of the same pair and direction.
+struct Numbered {
+    std::int32_t index = 0;
+    std::int32_t k = 0;
+    Rank distance = 0;
+};
+
+/// The sends (or receives) to other ranks, by number and then by distance.
+std::vector<Numbered> in_turn(Rank nranks, Rank rank, std::span<const GroupOp> ops, bool sends) {
+    std::vector<Numbered> chosen;
+    std::map<Rank, std::int32_t> seen;
     for (std::size_t i = 0; i < ops.size(); ++i) {
-        if (ops[i].send == sends && ops[i].peer != rank) chosen.push_back(static_cast<std::int32_t>(i));
+        if (ops[i].send != sends || ops[i].peer == rank) continue;
+        const Rank forward = (ops[i].peer - rank + nranks) % nranks;
+        chosen.push_back({.index = static_cast<std::int32_t>(i),
+                          .k = seen[ops[i].peer]++,
+                          .distance = sends ? forward : nranks - forward});
     }
-    const auto distance = [&](std::int32_t i) {
-        const Rank forward = (ops[static_cast<std::size_t>(i)].peer - rank + nranks) % nranks;
-        return sends ? forward : nranks - forward;
-    };
-    std::ranges::stable_sort(chosen, {}, distance);
+    std::ranges::sort(chosen, {}, [](const Numbered& op) { return std::pair(op.k, op.distance); });
     return chosen;
+}
+
+/// One block for each number, in a tile loop of its own.
+void add_loops(Lane& lane, const std::vector<Numbered>& ops, const std::function<Step(std::int32_t)>& step_of) {
+    for (const Numbered& op : ops) {
+        if (lane.blocks.empty() || lane.blocks.back().loop != op.k) {
+            lane.blocks.push_back({.when = When::EachTile, .loop = op.k});
+        }
+        lane.blocks.back().steps.push_back(step_of(op.index));
+    }
 }
 
 /// The copies of the sends to oneself to the receives from oneself.
@@ -77,19 +101,19 @@ std::vector<Step> self_copies(Rank rank, std::span<const GroupOp> ops) {
 
 Plan build_group(Rank nranks, Rank rank, std::span<const GroupOp> ops) {
     require_peers(nranks, ops);
-    std::vector<Step> sends;
-    for (const std::int32_t i : by_distance(nranks, rank, ops, true)) {
-        const Rank peer = ops[static_cast<std::size_t>(i)].peer;
-        sends.push_back({.dsts = {send(fixed(peer))}, .srcs = {input(fixed(i))}});
+    const auto peer_of = [&](std::int32_t i) { return fixed(ops[static_cast<std::size_t>(i)].peer); };
+    Lane sends;
+    add_loops(sends, in_turn(nranks, rank, ops, true),
+              [&](std::int32_t i) -> Step { return {.dsts = {send(peer_of(i))}, .srcs = {input(fixed(i))}}; });
+    Lane receives;
+    if (std::vector<Step> copies = self_copies(rank, ops); !copies.empty()) {
+        receives.blocks.push_back(each_tile(std::move(copies)));
     }
-    std::vector<Step> receives = self_copies(rank, ops);
-    for (const std::int32_t i : by_distance(nranks, rank, ops, false)) {
-        const Rank peer = ops[static_cast<std::size_t>(i)].peer;
-        receives.push_back({.dsts = {output(fixed(i))}, .srcs = {receive(fixed(peer))}});
-    }
+    add_loops(receives, in_turn(nranks, rank, ops, false),
+              [&](std::int32_t i) -> Step { return {.dsts = {output(fixed(i))}, .srcs = {receive(peer_of(i))}}; });
     const Facts facts{.nranks = nranks};
     return with_lanes(start_plan(Collective::SendRecv, Algorithm::Group, facts, rank), facts,
-                      {{{each_tile(std::move(sends))}}, {{each_tile(std::move(receives))}}});
+                      {std::move(sends), std::move(receives)});
 }
 
 }  // namespace rondo::plan

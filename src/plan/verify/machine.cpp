@@ -156,6 +156,8 @@ void Machine::begin_operation(Rank rank) {
             lane.lane = &plan.channels[c].lanes[l];
             lane.tiles = tiles_of(plan, launch, lane.channel);
             lane.phase = When::Before;
+            lane.loop = 0;
+            lane.loops = lane.lane->loops();
             lane.block = lane.step = lane.acquired = 0;
             lane.tile = lane.repeat = 0;
             lane.hops = state.hops;
@@ -211,12 +213,13 @@ bool Machine::settle(LaneState& lane) {
         if (lane.block >= lane.lane->blocks.size()) {
             lane.block = 0;
             if (lane.phase == When::After) return false;
-            if (lane.phase == When::EachTile) ++lane.tile;
+            if (lane.phase == When::EachTile && ++lane.tile == lane.tiles && ++lane.loop < lane.loops) lane.tile = 0;
             lane.phase = lane.tile < lane.tiles ? When::EachTile : When::After;
             continue;
         }
         const Block& block = lane.lane->blocks[lane.block];
-        if (block.when != lane.phase || lane.repeat >= block.repeat || block.steps.empty()) {
+        const bool elsewhere = block.when == When::EachTile && block.loop != lane.loop;
+        if (block.when != lane.phase || elsewhere || lane.repeat >= block.repeat || block.steps.empty()) {
             ++lane.block;
             lane.repeat = 0;
             lane.step = 0;

@@ -94,6 +94,8 @@ struct LaneState {
     std::int32_t operation = 0;
     const Lane* lane = nullptr;
     std::int64_t tiles = 0;
+    std::int32_t loop = 0;
+    std::int32_t loops = 1;
     // The step to execute next.
     When phase = When::Before;
     std::size_t block = 0;

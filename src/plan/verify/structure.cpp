@@ -52,6 +52,9 @@ private:
             const Block& block = lane.blocks[b];
             where_.block = static_cast<std::int32_t>(b);
             where_.step = -1;
+            const bool counts =
+                block.loop >= 0 && block.loop < kMaxLoops && (block.loop == 0 || block.when == When::EachTile);
+            require(counts, "loop", block.loop, 0, block.when == When::EachTile ? kMaxLoops - 1 : 0);
             require(block.repeat >= 0 && block.repeat <= kMaxRepeat, "repeat", block.repeat, 0, kMaxRepeat);
             repeat_ = block.repeat;
             when_ = block.when;

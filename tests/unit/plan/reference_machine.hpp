@@ -107,6 +107,7 @@ private:
         std::int32_t channel = 0;
         const Lane* lane = nullptr;
         int phase = 0;
+        std::int32_t loop = 0;
         std::int64_t tile = 0;
         std::size_t block = 0;
         std::int32_t s = 0;
@@ -176,8 +177,16 @@ private:
         while (lane.phase < 3) {
             if (lane.block >= blocks.size() || (lane.phase == 1 && lane.tile >= tiles(lane))) {
                 lane.block = 0;
-                if (lane.phase != 1 || ++lane.tile >= tiles(lane)) ++lane.phase;
-            } else if (static_cast<int>(blocks[lane.block].when) != lane.phase || lane.s >= blocks[lane.block].repeat) {
+                if (lane.phase != 1) {
+                    ++lane.phase;
+                } else if (++lane.tile >= tiles(lane)) {
+                    const bool again = tiles(lane) > 0 && ++lane.loop < lane.lane->loops();
+                    lane.tile = again ? 0 : lane.tile;
+                    if (!again) ++lane.phase;
+                }
+            } else if (static_cast<int>(blocks[lane.block].when) != lane.phase ||
+                       (lane.phase == 1 && blocks[lane.block].loop != lane.loop) ||
+                       lane.s >= blocks[lane.block].repeat) {
                 ++lane.block;
                 lane.s = 0;
             } else if (lane.step >= blocks[lane.block].steps.size()) {
