@@ -97,7 +97,8 @@ typedef struct {
     int slots;            /* slots of a FIFO, 1 to 64; 0: RONDO_NSLOTS */
 } rondoConfig_t;
 
-#define RONDO_CONFIG_INITIALIZER {sizeof(rondoConfig_t), "host", 1, 0.0, NULL, NULL, 0}
+#define RONDO_CONFIG_INITIALIZER \
+    { sizeof(rondoConfig_t), "host", 1, 0.0, NULL, NULL, 0 }
 
 /* --- Library ------------------------------------------------------------------------------------------------- */
 
@@ -179,13 +180,14 @@ RONDO_API rondoResult_t rondoAllReduce(const void* sendbuff, void* recvbuff, siz
 RONDO_API rondoResult_t rondoReduce(const void* sendbuff, void* recvbuff, size_t count, rondoDataType_t datatype,
                                     rondoRedOp_t op, int root, rondoComm_t comm, rondoStream_t stream);
 
-/* recvbuff = root's sendbuff. sendbuff is used on root only and may be null elsewhere. In place: sendbuff == recvbuff. */
+/* recvbuff = root's sendbuff. sendbuff is used on root only and may be null elsewhere. In place: sendbuff == recvbuff.
+ */
 RONDO_API rondoResult_t rondoBroadcast(const void* sendbuff, void* recvbuff, size_t count, rondoDataType_t datatype,
                                        int root, rondoComm_t comm, rondoStream_t stream);
 
 /* recvbuff[r*sendcount + i] = sendbuff[i] of rank r. In place: sendbuff == recvbuff + rank*sendcount. */
-RONDO_API rondoResult_t rondoAllGather(const void* sendbuff, void* recvbuff, size_t sendcount,
-                                       rondoDataType_t datatype, rondoComm_t comm, rondoStream_t stream);
+RONDO_API rondoResult_t rondoAllGather(const void* sendbuff, void* recvbuff, size_t sendcount, rondoDataType_t datatype,
+                                       rondoComm_t comm, rondoStream_t stream);
 
 /* recvbuff[i] = op over ranks of sendbuff[rank*recvcount + i], i < recvcount.
  * In place: recvbuff == sendbuff + rank*recvcount. */
@@ -199,7 +201,8 @@ RONDO_API rondoResult_t rondoAllToAll(const void* sendbuff, void* recvbuff, size
 
 /* Sends to, and receives from, `peer`. The k-th send of a pair meets its k-th receive; both name the same number of
  * bytes. Outside a group a send of at most one FIFO (slots x slot size) returns before the receiver comes; a longer
- * one waits for it. Inside a group any pattern of sends and receives completes. A rank may send to itself in a group. */
+ * one waits for it. Inside a group any pattern of sends and receives completes. A rank may send to itself in a group.
+ */
 RONDO_API rondoResult_t rondoSend(const void* sendbuff, size_t count, rondoDataType_t datatype, int peer,
                                   rondoComm_t comm, rondoStream_t stream);
 RONDO_API rondoResult_t rondoRecv(void* recvbuff, size_t count, rondoDataType_t datatype, int peer, rondoComm_t comm,

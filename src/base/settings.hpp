@@ -25,11 +25,11 @@ struct Settings {
     AlgorithmRules algo;
     ProtocolChoice proto = ProtocolChoice::Auto;
     std::string topo_file;
-    double timeout = 600;                 ///< seconds
-    double stall_warning = 30;            ///< seconds; 0: no warning
+    double timeout = 600;                  ///< seconds
+    double stall_warning = 30;             ///< seconds; 0: no warning
     std::uint64_t buffsize = 512U << 10U;  ///< bytes of one FIFO
-    std::int32_t nslots = 4;              ///< slots of one FIFO
-    std::int32_t spin_us = -1;            ///< microseconds; -1: by free cores
+    std::int32_t nslots = 4;               ///< slots of one FIFO
+    std::int32_t spin_us = -1;             ///< microseconds; -1: by free cores
     VerifyPlans verify_plans = VerifyPlans::Auto;
     std::string plan_file;
     std::int32_t nchannels = 0;  ///< 0: the library chooses

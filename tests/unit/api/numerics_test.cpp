@@ -7,8 +7,8 @@
 #include <cstring>
 #include <random>
 
-#include "element.hpp"
 #include "comm_ranks.hpp"
+#include "element.hpp"
 
 namespace rondo::api::test {
 

@@ -88,21 +88,40 @@ TEST(Rendezvous, NamesTheMissingRanks) {
                 {"7 ranks", "0, 2-3, 5-6", "20 ms", "RONDO_TIMEOUT"});
 }
 
-TEST(Rendezvous, RefusesWhatDoesNotFit) {
+TEST(Rendezvous, RefusesATakenRankAndAUsedId) {
     Rendezvous rendezvous;
     const UniqueId id = make_unique_id();
-    rendezvous.join(id, 3, 1, "slots=4\nproto=auto\n", shared_object);
-    expect_text(error_of([&] { rendezvous.join(id, 3, 1, "slots=4\nproto=auto\n", shared_object); }),
-                Code::InvalidUsage, {"rank 1", "joined already"});
-    expect_text(error_of([&] { rendezvous.join(id, 4, 2, "slots=4\nproto=auto\n", shared_object); }),
-                Code::InvalidUsage, {"rank 2", "4 ranks", "3"});
-    expect_text(error_of([&] { rendezvous.join(id, 3, 2, "slots=4\nproto=ll\n", shared_object); }), Code::InvalidUsage,
-                {"rank 2", "proto=ll here", "proto=auto"});
-    // Refused ranks have not joined; the right ones still can.
-    rendezvous.join(id, 3, 0, "slots=4\nproto=auto\n", shared_object);
-    EXPECT_TRUE(rendezvous.join(id, 3, 2, "slots=4\nproto=auto\n", shared_object)->complete());
-    expect_text(error_of([&] { rendezvous.join(id, 3, 0, "slots=4\nproto=auto\n", shared_object); }),
-                Code::InvalidUsage, {"rank 0", "id has served a communicator already"});
+    rendezvous.join(id, 2, 1, "", shared_object);
+    expect_text(error_of([&] { rendezvous.join(id, 2, 1, "", shared_object); }), Code::InvalidUsage,
+                {"rank 1", "joined already"});
+    // The right one still can join: a copy too many is no reason to wait for nobody.
+    EXPECT_TRUE(rendezvous.join(id, 2, 0, "", shared_object)->complete());
+    expect_text(error_of([&] { rendezvous.join(id, 2, 0, "", shared_object); }), Code::InvalidUsage,
+                {"rank 0", "id has served a communicator already"});
+}
+
+TEST(Rendezvous, ARankThatDoesNotFitEndsItForAll) {
+    struct Misfit {
+        Rank nranks;
+        const char* facts;
+        std::vector<const char*> parts;
+    };
+    for (const Misfit& misfit : {Misfit{4, "slots=4\nproto=auto\n", {"rank 2", "4 ranks", "3"}},
+                                 Misfit{3, "slots=4\nproto=ll\n", {"rank 2", "proto=ll here", "proto=auto"}}}) {
+        Rendezvous rendezvous;
+        const UniqueId id = make_unique_id();
+        const auto meeting = rendezvous.join(id, 3, 1, "slots=4\nproto=auto\n", shared_object);
+        Error waiter(Code::Success, "");
+        std::thread waiting([&] { waiter = error_of([&] { meeting->wait(Deadline::after(30), 30); }); });
+        const Error odd = error_of([&] { rendezvous.join(id, misfit.nranks, 2, misfit.facts, shared_object); });
+        waiting.join();
+        for (const Error& error : {odd, waiter}) {
+            EXPECT_EQ(error.code(), Code::InvalidUsage);
+            for (const char* part : misfit.parts) {
+                EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+            }
+        }
+    }
 }
 
 TEST(Rendezvous, LateRankEndsTheWait) {

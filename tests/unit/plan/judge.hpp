@@ -2,7 +2,8 @@
 // Judges mutants of a plan. Every mutant must be refused by the verifier on one of the launches, or be shown to be no
 // fault by an argument that does not rest on the verifier's checks of results and races:
 //
-//   - identical trace: every lane of every rank does the same, the same addresses, messages and flags in the same order;
+//   - identical trace: every lane of every rank does the same, the same addresses, messages and flags in the same
+//   order;
 //   - equal values: the same acquires and publishes in each lane, the same messages and outputs, expression by
 //     expression; only where an operand was read from, or the order of two summands, differs;
 //   - exchanged steps: the same messages in every FIFO, the same posts, the same outputs; only the order within lanes
