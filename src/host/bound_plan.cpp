@@ -1,6 +1,7 @@
 #include "host/bound_plan.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -32,6 +33,25 @@ const BoundOperand* sizing_operand(const BoundStep& step) {
     return nullptr;
 }
 
+/// The lane of a group of transfers as one lane for each FIFO. The steps of a group share nothing but FIFOs, so less
+/// order is no harm; and a peer that comes late, because it has grouped its calls in another way, holds up no other.
+std::vector<plan::Lane> by_fifo(const plan::Lane& lane) {
+    std::map<std::pair<Place, std::int64_t>, plan::Lane> lanes;
+    for (const plan::Block& block : lane.blocks) {
+        for (const plan::Step& step : block.steps) {
+            const bool sends = step.dsts.front().place == Place::Outbox;
+            const plan::Operand& end = sends ? step.dsts.front() : step.srcs.front();
+            const std::int64_t peer = is_fifo(end.place) ? end.peer.at(0, 0, 0) : -1;  // -1: from this rank to itself
+            std::vector<plan::Block>& blocks = lanes[{end.place, peer}].blocks;
+            if (blocks.empty()) blocks.push_back({.when = block.when, .repeat = block.repeat, .steps = {}});
+            blocks.front().steps.push_back(step);
+        }
+    }
+    std::vector<plan::Lane> made;
+    for (auto& [fifo, own] : lanes) made.push_back(std::move(own));
+    return made;
+}
+
 std::size_t operands_of(const std::vector<BoundOperand>& side) {
     std::size_t total = 0;
     for (const BoundOperand& operand : side) total += static_cast<std::size_t>(operand.op.fan);
@@ -52,7 +72,13 @@ BoundPlan::BoundPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::memor
     }
     for (std::size_t channel = 0; channel < plan_.channels.size(); ++channel) {
         for (const plan::Lane& lane : plan_.channels[channel].lanes) {
-            lanes_.push_back(bind_lane(lane, static_cast<int>(channel), domain));
+            if (plan_.collective != plan::Collective::SendRecv) {
+                lanes_.push_back(bind_lane(lane, static_cast<int>(channel), domain));
+                continue;
+            }
+            for (const plan::Lane& part : by_fifo(lane)) {
+                lanes_.push_back(bind_lane(part, static_cast<int>(channel), domain));
+            }
         }
     }
     if (!tables_.empty() && chunk_bytes_ * plan_.message_parts > static_cast<std::int64_t>(domain.slot_bytes())) {

@@ -152,6 +152,33 @@ TEST(Group, NeedNotBeEqualOnBothSides) {
     }
 }
 
+// The transfers of a group wait for their own peers only: rank 1 takes its message from rank 0 only after rank 2 has
+// taken all of its own.
+TEST(Group, APeerThatComesLateHoldsUpNoOther) {
+    constexpr std::size_t kBig = 3'000'000;
+    const Ranks ranks(3, with_timeout(10));
+    ranks.run([&](int rank, rondoComm_t comm) {
+        Exchange exchange(rank, comm);
+        if (rank == 0) {
+            ASSERT_EQ(rondoGroupStart(), rondoSuccess);
+            exchange.send(1, 1, kBig);
+            exchange.send(2, 2, kBig);
+            exchange.receive(1, 4, kBig);
+            exchange.receive(2, 5, kBig);
+            ASSERT_EQ(rondoGroupEnd(), rondoSuccess) << rondoGetLastError(nullptr);
+        } else if (rank == 2) {
+            exchange.receive(0, 2, kBig);
+            exchange.send(1, 3, 8);
+            exchange.send(0, 5, kBig);
+        } else {
+            exchange.receive(2, 3, 8);
+            exchange.receive(0, 1, kBig);
+            exchange.send(0, 4, kBig);
+        }
+        EXPECT_TRUE(exchange.right()) << "rank " << rank;
+    });
+}
+
 TEST(Group, NestsAndMixesTransfersWithCollectives) {
     const Ranks ranks(3);
     ranks.run([](int rank, rondoComm_t comm) {
