@@ -151,11 +151,8 @@ void Communicator::begin_transfers(const std::vector<Transfer>& transfers) {
     current_ = &plans_.find(transfers);
     send_blocks_.clear();
     receive_blocks_.clear();
-    pair_tiles_.assign(2 * static_cast<std::size_t>(nranks()), 0);
     for (const Transfer& transfer : transfers) {
-        std::int64_t& tiles = pair_tiles_[2 * static_cast<std::size_t>(transfer.peer) + (transfer.send ? 1 : 0)];
-        const host::BlockExtent block{transfer.data, transfer.bytes, transfer_signature(transfer.bytes), tiles};
-        tiles += plan::tile_count(transfer.bytes, current_->cut_for(1), 0);
+        const host::BlockExtent block{transfer.data, transfer.bytes, transfer_signature(transfer.bytes)};
         send_blocks_.push_back(transfer.send ? block : host::BlockExtent{});
         receive_blocks_.push_back(transfer.send ? host::BlockExtent{} : block);
     }

@@ -123,7 +123,6 @@ private:
     std::vector<std::byte> scratch_;
     std::vector<host::BlockExtent> send_blocks_;
     std::vector<host::BlockExtent> receive_blocks_;
-    std::vector<std::int64_t> pair_tiles_;  // of the transfers so far, by peer and direction
     std::uint64_t sequence_ = 0;
     const CachedPlan* current_ = nullptr;
     bool running_ = false;

@@ -76,13 +76,11 @@ bool Execution::run_lane(Cursor& cursor) {
 }
 
 std::int64_t Execution::tiles_of(int channel) const {
-    std::int64_t tiles = plan::tile_count(launch_.count, launch_.cut, channel);
+    std::int64_t extent = launch_.count;
     for (const auto blocks : {launch_.input_blocks, launch_.output_blocks}) {
-        for (const BlockExtent& block : blocks) {
-            tiles = std::max(tiles, block.first_tile + plan::tile_count(block.extent, launch_.cut, channel));
-        }
+        for (const BlockExtent& block : blocks) extent = std::max(extent, block.extent);
     }
-    return tiles;
+    return plan::tile_count(extent, launch_.cut, channel);
 }
 
 /// Moves on past lists that are empty or whose turn never comes.
@@ -195,13 +193,11 @@ Execution::Extent Execution::extent_of(const Cursor& cursor, const BoundStep& st
     } else {
         const BlockExtent& block = blocks[static_cast<std::size_t>(step.sizing->op.block.at(cursor.s, row, 0))];
         const int channel = cursor.lane->channel;
-        const std::int64_t tile = cursor.tile - block.first_tile;
-        if (tile < 0) return extent;  // empty: the block's turn has not come
-        const plan::Range whole = plan::range(block.extent, cut, channel, tile, 0, cut.parts);
+        const plan::Range whole = plan::range(block.extent, cut, channel, cursor.tile, 0, cut.parts);
         longest = plan::split(whole.size(), cut.parts, 0, 1, cut.align).size();
         extent.tile_begin = whole.begin;
-        extent.range = plan::range(block.extent, cut, channel, tile, part, step.width);
-        extent.longest_span = plan::range(block.extent, cut, channel, tile, 0, step.width).size();
+        extent.range = plan::range(block.extent, cut, channel, cursor.tile, part, step.width);
+        extent.longest_span = plan::range(block.extent, cut, channel, cursor.tile, 0, step.width).size();
         extent.signature = block.signature;
     }
     const auto message = static_cast<std::size_t>(longest * plan_->plan().message_parts) * launch_.element_bytes;

@@ -17,9 +17,6 @@ struct BlockExtent {
     std::byte* data = nullptr;
     std::int64_t extent = 0;      ///< elements
     std::uint64_t signature = 0;  ///< of messages that carry this block
-    /// The block's tiles are the lane's tiles from here on. Messages of one pair that follow each other must not take
-    /// turns: the other side may have put them into several groups.
-    std::int64_t first_tile = 0;
 };
 
 /// What is bound late: everything that the plan does not know.
