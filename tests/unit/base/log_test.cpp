@@ -56,7 +56,8 @@ TEST(Logger, ShowsWhatIsWanted) {
         log.trace(Subsystem::Net, 0, "t");
         log.trace(Subsystem::Init, 0, "other");
         std::string shown;
-        for (const std::string_view line : split_text(directory.read("log"), '\n')) {
+        const std::string text = directory.read("log");
+        for (const std::string_view line : split_text(text, '\n')) {
             if (!line.empty()) shown += line.substr(line.rfind(' ') + 1);
         }
         EXPECT_EQ(shown, expected.shown);
