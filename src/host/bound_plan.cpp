@@ -43,8 +43,11 @@ std::vector<plan::Lane> by_fifo(const plan::Lane& lane) {
             const plan::Operand& end = sends ? step.dsts.front() : step.srcs.front();
             const std::int64_t peer = is_fifo(end.place) ? end.peer.at(0, 0, 0) : -1;  // -1: from this rank to itself
             std::vector<plan::Block>& blocks = lanes[{end.place, peer}].blocks;
-            if (blocks.empty()) blocks.push_back({.when = block.when, .repeat = block.repeat, .steps = {}});
-            blocks.front().steps.push_back(step);
+            if (blocks.empty() || blocks.back().loop != block.loop) {
+                blocks.push_back(block);
+                blocks.back().steps.clear();
+            }
+            blocks.back().steps.push_back(step);
         }
     }
     std::vector<plan::Lane> made;
