@@ -53,6 +53,7 @@ void Communicator::wait_until_joined() {
     if (joined_) return;
     try {
         meeting_->wait(init_deadline_, options_.timeout);
+        if (domain().failed()) throw Error(code_seen_by(rank_, domain().cause()), error_text());
         joined_ = true;
     } catch (const Error& error) {
         domain().fail({.code = error.code(), .rank = rank_, .text = error.what()});
@@ -168,7 +169,7 @@ void Communicator::begin_transfers(const std::vector<Transfer>& transfers) {
 
 bool Communicator::poll() {
     const bool any = execution_.progress();
-    if (execution_.state() == host::State::Running) return any;
+    if (execution_.state() == host::State::Running && !(any && domain().failed())) return any;
     if (execution_.state() == host::State::Mismatch) watch_.report(execution_.disagreement());
     end();
     return true;
@@ -219,8 +220,13 @@ void Communicator::finalize() {
 }
 
 void Communicator::abort() {
+    check_process();
     domain().fail(
         {.code = Code::Aborted, .rank = rank_, .text = fmt::format("rank {} aborted the communicator", rank_)});
+    revoke();
+}
+
+void Communicator::revoke() const noexcept {
     const Deadline deadline = Deadline::after(kAbortSeconds);
     for (Rank peer = 0; peer < nranks(); ++peer) {
         while (peer != rank_ && domain().inside(peer) && !deadline.expired()) std::this_thread::yield();
@@ -250,7 +256,7 @@ plan::PlannedTraffic Communicator::planned_traffic() const {
 }
 
 Communicator::Presence::Presence(Communicator& comm) : comm_(comm) {
-    Runtime::get().check_fork(comm.token_);
+    comm.check_process();
     if (comm.busy_.exchange(true, std::memory_order_acquire)) {
         throw make_error(Code::InvalidUsage,
                          "rank {}: another thread is inside this communicator; use one thread at a time, or a "

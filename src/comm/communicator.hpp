@@ -76,8 +76,12 @@ public:
 
     /// Flushes; the communicator takes no more operations.
     void finalize();
-    /// Fails the communicator from any thread, and waits (at most 2 s) until no peer touches this rank's buffers.
+    /// Fails the communicator from any thread, then revoke().
     void abort();
+    /// After a failure: waits (at most 2 s) until no peer touches this rank's buffers.
+    void revoke() const noexcept;
+    /// Errors (thrown): InvalidUsage in a process that was forked from the communicator's.
+    void check_process() const { Runtime::get().check_fork(token_); }
 
     // What the last operation did.
 
@@ -111,7 +115,7 @@ private:
     std::shared_ptr<Team> team_;
     const Deadline init_deadline_;
     const ProcessToken token_;
-    bool joined_ = false;
+    std::atomic<bool> joined_{false};
     std::atomic<bool> busy_{false};
     std::atomic<bool> finalized_{false};
 

@@ -16,6 +16,10 @@ public:
     /// Starts, continues or finishes operations as far as they go. True if anything happened.
     bool step() {
         if (!job_->comm->running()) return start_next();
+        if (job_->comm->watch().stopped()) {
+            give_up(job_->comm->result());
+            return true;
+        }
         const bool any = job_->comm->poll();
         if (!job_->comm->running()) note(job_->comm->result());
         return any;
@@ -58,22 +62,28 @@ private:
     Code result_ = Code::Success;
 };
 
+/// A call that fails gives its buffers back like any other: first, no peer may touch them any more.
+Code finish(const Communicator& comm, Code code) {
+    if (code != Code::Success) comm.revoke();
+    return code;
+}
+
 }  // namespace
 
 Code run(Communicator& comm, const Operation& operation) {
     comm.begin(operation);
     comm.poll();
-    if (!comm.running()) return comm.result();
+    if (!comm.running()) return finish(comm, comm.result());
     transport::Waiter waiter(comm.wait_policy(), comm.bell(), comm.watch());
     while (comm.running()) {
         if (comm.poll()) {
             waiter.restart();
         } else if (const Code code = waiter.pause(); code != Code::Success) {
             comm.abandon();
-            return code;
+            return finish(comm, code);
         }
     }
-    return comm.result();
+    return finish(comm, comm.result());
 }
 
 Code run(std::span<Job> jobs) {
@@ -103,6 +113,7 @@ Code run(std::span<Job> jobs) {
         }
     }
     for (const Driver& driver : drivers) {
+        finish(driver.comm(), driver.result());
         if (first == Code::Success) first = driver.result();
     }
     return first;

@@ -16,6 +16,7 @@ void throw_if_failed(Communicator& comm, Code code) {
 
 /// Queues jobs on a stream. Each communicator's turn is taken now, in the order of calls.
 void enqueue(Stream& stream, std::vector<Job> jobs) {
+    for (const Job& job : jobs) job.comm->check_process();
     std::vector<std::uint64_t> tickets;
     for (const Job& job : jobs) tickets.push_back(job.comm->take_ticket());
     stream.enqueue([jobs = std::move(jobs), tickets = std::move(tickets)]() mutable {

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/deadline.hpp"
 #include "base/runtime.hpp"
 #include "bootstrap/rendezvous.hpp"
@@ -69,8 +71,14 @@ void CallWatch::report(const host::Disagreement& found) {
 }
 
 bool CallWatch::departure_found() {
+    // First who is gone, then for whom this rank waits: what a peer sent last is there when it is seen to be gone.
+    std::vector<Rank> gone;
+    for (Rank peer = 0; peer < domain_.nranks(); ++peer) {
+        if (domain_.departed(peer)) gone.push_back(peer);
+    }
+    if (gone.empty()) return false;
     for (const Rank peer : execution_.awaited()) {
-        if (!domain_.departed(peer)) continue;
+        if (std::ranges::find(gone, peer) == gone.end()) continue;
         if (sequence_ != 0 && domain_.records(peer).latest() >= sequence_) continue;  // it has done its part
         fail(Code::RemoteError,
              fmt::format("{} waits for rank {}, which destroyed its communicator after call {}; every "

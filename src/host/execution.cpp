@@ -70,7 +70,9 @@ bool Execution::run_lane(Cursor& cursor) {
         const BoundStep& step = (*cursor.list)[cursor.block].steps[cursor.step];
         if (run_step(cursor, step) != Outcome::Ran) return any;
         any = true;
+        const std::int64_t tile = cursor.tile;
         advance(cursor);
+        if (cursor.tile != tile && domain_.failed()) return any;  // long work looks up once a tile
     }
     return any;
 }
@@ -343,7 +345,7 @@ Execution::Outcome Execution::run_wait(const Cursor& cursor, const BoundStep& st
     for (const BoundOperand& operand : step.srcs) {
         for (std::int64_t f = 0; f < operand.op.fan; ++f) {
             const auto owner = static_cast<Rank>(operand.op.peer.at(cursor.s, 0, f));
-            const std::uint32_t next = ordinal(waits_, channel, operand.op.tag, owner) + 1;
+            const std::uint32_t next = waits_[wait_index(channel, operand.op.tag, owner)] + 1;
             const auto& counter = domain_.counter(channel, owner, operand.op.tag);
             if (counter.value.load(std::memory_order_acquire) < counter_value(launch_.sequence, next)) {
                 return Outcome::Blocked;
@@ -357,20 +359,26 @@ Execution::Outcome Execution::run_wait(const Cursor& cursor, const BoundStep& st
     }
     for (const BoundOperand& operand : step.srcs) {
         for (std::int64_t f = 0; f < operand.op.fan; ++f) {
-            ++ordinal(waits_, channel, operand.op.tag, static_cast<Rank>(operand.op.peer.at(cursor.s, 0, f)));
+            ++waits_[wait_index(channel, operand.op.tag, static_cast<Rank>(operand.op.peer.at(cursor.s, 0, f)))];
         }
     }
     return Outcome::Ran;
 }
 
-std::uint32_t& Execution::ordinal(std::vector<std::uint32_t>& ordinals, int channel, int tag, Rank owner) {
+std::size_t Execution::wait_index(int channel, int tag, Rank owner) const noexcept {
     const auto counter = static_cast<std::size_t>(channel * kMaxCounterTags + tag);
-    return ordinals[counter * static_cast<std::size_t>(plan_->plan().nranks) + static_cast<std::size_t>(owner)];
+    return counter * static_cast<std::size_t>(plan_->plan().nranks) + static_cast<std::size_t>(owner);
 }
 
 void Execution::disagree(const Disagreement& found) noexcept {
     state_ = State::Mismatch;
     disagreement_ = found;
+}
+
+bool Execution::has_posted(int channel, int tag, Rank owner) const noexcept {
+    const std::uint32_t next = waits_[wait_index(channel, tag, owner)] + 1;
+    return domain_.counter(channel, owner, tag).value.load(std::memory_order_acquire) >=
+           counter_value(launch_.sequence, next);
 }
 
 std::vector<Rank> Execution::awaited() const {
@@ -387,7 +395,8 @@ std::vector<Rank> Execution::awaited() const {
                     const Place at = operand.op.place;
                     const bool waits = (at == Place::Inbox && !fifo(operand, cursor.s, f).readable()) ||
                                        (at == Place::Outbox && !fifo(operand, cursor.s, f).writable(extent.inlined)) ||
-                                       (at == Place::Counter && step.kind == Kind::Wait);
+                                       (at == Place::Counter && step.kind == Kind::Wait &&
+                                        !has_posted(cursor.lane->channel, operand.op.tag, peer));
                     if (waits) ranks.push_back(peer);
                 }
             }

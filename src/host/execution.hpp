@@ -137,7 +137,9 @@ private:
     [[nodiscard]] transport::memory::Fifo& fifo(const BoundOperand& operand, std::int32_t s, std::int64_t f) const {
         return *operand.fifos[operand.op.peer.at(s, 0, f)];
     }
-    std::uint32_t& ordinal(std::vector<std::uint32_t>& ordinals, int channel, int tag, Rank owner);
+    [[nodiscard]] std::size_t wait_index(int channel, int tag, Rank owner) const noexcept;
+    /// True where the post that this rank awaits next on the counter has come.
+    [[nodiscard]] bool has_posted(int channel, int tag, Rank owner) const noexcept;
     void disagree(const Disagreement& found) noexcept;
 
     transport::memory::Domain& domain_;
