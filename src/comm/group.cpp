@@ -73,7 +73,7 @@ void Group::end() {
     if (failure.code != Code::Success) throw Error(failure.code, "a call in this group failed: " + failure.text);
     for (Communicator* comm : inits) comm->wait_until_joined();
     // Streams first: what runs on this thread may wait for what runs there.
-    std::ranges::stable_partition(batches, [](const Batch& batch) { return batch.stream != nullptr; });
+    std::stable_partition(batches.begin(), batches.end(), [](const Batch& batch) { return batch.stream != nullptr; });
     for (Batch& batch : batches) launch(batch);
 }
 

@@ -247,7 +247,8 @@ class Counts : public testing::TestWithParam<Mismatch> {};
 // with a partial result, and every rank learns of both counts.
 TEST_P(Counts, ThatDifferAreFoundByEveryAlgorithm) {
     constexpr int kRanks = 5;
-    const auto [collective, algo] = GetParam();
+    const Collective collective = GetParam().collective;
+    const auto algo = GetParam().algo;
     const std::string rule = std::string(plan::name_of(collective)) + ":" + algo;
     for (const std::size_t count : {3, 28, 40'000}) {
         for (const int odd : {0, 1, kRanks - 1}) {
