@@ -31,7 +31,8 @@ public:
     /// An object whose keys are all in `known`.
     void expect_object(std::initializer_list<const char*> known) const {
         if (!json_.is_object()) refuse(fmt::format("expected an object, found {}", json_.type_name()));
-        for (const auto& [key, value] : json_.items()) {
+        for (const auto& item : json_.items()) {
+            const std::string& key = item.key();
             const bool found = std::ranges::any_of(known, [&](const char* name) { return key == name; });
             if (found) continue;
             refuse(fmt::format("unknown key \"{}\", allowed are {}", key.substr(0, 40), fmt::join(known, ", ")));
