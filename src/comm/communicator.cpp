@@ -200,22 +200,24 @@ void Communicator::await_turn(std::uint64_t ticket) {
 }
 
 void Communicator::turn_done() {
-    {
-        const std::lock_guard lock(turn_mutex_);
-        ++turns_;
-        pending_.fetch_sub(1, std::memory_order_release);
-    }
+    // All of it under the lock: whoever finds the queue empty, under the lock, may destroy the communicator.
+    const std::lock_guard lock(turn_mutex_);
+    ++turns_;
+    pending_.fetch_sub(1, std::memory_order_release);
     turn_changed_.notify_all();
 }
 
 void Communicator::drain() {
-    if (pending_.load(std::memory_order_acquire) == 0) return;
+    if (pending_.load(std::memory_order_acquire) != 0) await_empty_queue();
+}
+
+void Communicator::await_empty_queue() {
     std::unique_lock lock(turn_mutex_);
     turn_changed_.wait(lock, [&] { return turns_ == tickets_; });
 }
 
 void Communicator::finalize() {
-    drain();
+    await_empty_queue();
     finalized_.store(true, std::memory_order_relaxed);
 }
 

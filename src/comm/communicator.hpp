@@ -108,6 +108,7 @@ private:
     void begin_call(const Call& call);
     void begin_transfers(const std::vector<Transfer>& transfers);
     void end() noexcept;
+    void await_empty_queue();
 
     const Options options_;
     const Rank rank_;

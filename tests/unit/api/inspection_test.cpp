@@ -99,7 +99,7 @@ TEST(Traffic, GrowsByWhatThePlanSays) {
             for (const Collective collective :
                  {Collective::AllReduce, Collective::Broadcast, Collective::Reduce, Collective::AllGather,
                   Collective::ReduceScatter, Collective::AllToAll}) {
-                for (const std::size_t count : {0, 1, 7, 1000, 100'003}) {
+                for (const std::size_t count : {0, 1, 7, 1000, 30'011}) {
                     const Case given{.collective = collective, .type = rondoInt16, .root = 3, .count = count};
                     ASSERT_EQ(run_case(given, rank, 5, comm), "") << describe(given);
                     const Traffic after = counted(comm, 5);

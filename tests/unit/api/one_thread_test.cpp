@@ -44,7 +44,7 @@ TEST(OneThread, RunsEveryCollectiveOfAllRanks) {
     for (const int nranks : {1, 2, 3, 5, 8}) {
         const Ranks ranks(nranks);
         for (const Collective collective : kAll) {
-            for (const std::size_t count : {0, 1, 28, 1023, 200'000}) {
+            for (const std::size_t count : {0, 1, 28, 1023, 40'000}) {
                 const Case given{.collective = collective, .type = rondoInt16, .root = nranks - 1, .count = count};
                 Buffers buffers(given, nranks);
                 ASSERT_EQ(rondoGroupStart(), rondoSuccess);
