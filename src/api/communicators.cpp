@@ -115,6 +115,10 @@ rondoResult_t rondoCommFinalize(rondoComm_t comm) {
 rondoResult_t rondoCommDestroy(rondoComm_t comm) {
     return api::guarded([&] {
         comm::Communicator& open = api::open_handle(comm, "rondoCommDestroy");
+        if (comm::Group::current().holds(open)) {
+            throw make_error(Code::InvalidUsage, "rondoCommDestroy: rank {} has calls in the open group; end it first",
+                             open.rank());
+        }
         {
             const comm::Communicator::Presence present(open);
             open.finalize();

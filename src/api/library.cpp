@@ -2,6 +2,7 @@
 
 #include "api/guard.hpp"
 #include "base/version.hpp"
+#include "comm/group.hpp"
 #include "reduce/reduce.hpp"
 
 using namespace rondo;
@@ -57,7 +58,10 @@ rondoResult_t rondoStreamCreate(rondoStream_t* stream) {
 
 rondoResult_t rondoStreamDestroy(rondoStream_t stream) {
     return api::guarded([&] {
-        api::need(stream, "rondoStreamDestroy", "stream");
+        if (comm::Group::current().holds(api::need(stream, "rondoStreamDestroy", "stream").stream)) {
+            throw Error(Code::InvalidUsage,
+                        "rondoStreamDestroy: calls of the open group are to run on it; end it first");
+        }
         const std::unique_ptr<rondoStream> owned(stream);
     });
 }

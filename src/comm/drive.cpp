@@ -42,9 +42,10 @@ private:
         }
         try {
             job_->comm->begin(job_->operations[next_++]);
-        } catch (const Error& error) {
+        } catch (...) {
             // A plan that cannot be found fails this rank alone; its peers must not wait for it.
-            job_->comm->fail(error);
+            const Failure failure = current_failure();
+            job_->comm->fail(Error(failure.code, failure.text));
             note(job_->comm->result());
         }
         return true;

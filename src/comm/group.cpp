@@ -14,9 +14,17 @@ void throw_if_failed(Communicator& comm, Code code) {
     if (code != Code::Success) throw Error(code, comm.error_text());
 }
 
-/// Queues jobs on a stream. Each communicator's turn is taken now, in the order of calls.
+/// Enters the communicators of all jobs.
+std::vector<std::unique_ptr<Communicator::Presence>> enter(const std::vector<Job>& jobs) {
+    std::vector<std::unique_ptr<Communicator::Presence>> present;
+    for (const Job& job : jobs) present.push_back(std::make_unique<Communicator::Presence>(*job.comm));
+    return present;
+}
+
+/// Queues jobs on a stream. Each communicator's turn is taken now, in the order of calls; while this thread is inside
+/// all of them, so that turns and places in queues are in the same order everywhere.
 void enqueue(Stream& stream, std::vector<Job> jobs) {
-    for (const Job& job : jobs) job.comm->check_process();
+    const auto present = enter(jobs);
     std::vector<std::uint64_t> tickets;
     for (const Job& job : jobs) tickets.push_back(job.comm->take_ticket());
     stream.enqueue([jobs = std::move(jobs), tickets = std::move(tickets)]() mutable {
@@ -60,6 +68,16 @@ Job& Group::job_for(Communicator& comm, Stream* stream) {
     return *job;
 }
 
+bool Group::holds(const Communicator& comm) const noexcept {
+    const auto of_comm = [&](const Job& job) { return job.comm == &comm; };
+    return std::ranges::find(inits_, &comm) != inits_.end() ||
+           std::ranges::any_of(batches_, [&](const Batch& batch) { return std::ranges::any_of(batch.jobs, of_comm); });
+}
+
+bool Group::holds(const Stream& stream) const noexcept {
+    return std::ranges::any_of(batches_, [&](const Batch& batch) { return batch.stream == &stream; });
+}
+
 void Group::note_failure(const Error& error) {
     if (failure_.code == Code::Success) failure_ = {error.code(), error.what()};
 }
@@ -82,11 +100,8 @@ void Group::launch(Batch& batch) {
         enqueue(*batch.stream, std::move(batch.jobs));
         return;
     }
-    std::vector<std::unique_ptr<Communicator::Presence>> present;
-    for (const Job& job : batch.jobs) {
-        present.push_back(std::make_unique<Communicator::Presence>(*job.comm));
-        job.comm->drain();
-    }
+    const auto present = enter(batch.jobs);
+    for (const Job& job : batch.jobs) job.comm->drain();
     const Code code = run(batch.jobs);
     if (code == Code::Success) return;
     for (const Job& job : batch.jobs) throw_if_failed(*job.comm, job.comm->result());

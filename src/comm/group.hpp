@@ -23,6 +23,9 @@ public:
     void add(Communicator& comm, Operation operation, Stream* stream);
     /// An init whose other ranks end() waits for.
     void add_init(Communicator& comm) { inits_.push_back(&comm); }
+    /// True where calls of the communicator, or on the stream, wait for the end of the group.
+    [[nodiscard]] bool holds(const Communicator& comm) const noexcept;
+    [[nodiscard]] bool holds(const Stream& stream) const noexcept;
     /// A call inside the group failed: end() will run nothing and report this.
     void note_failure(const Error& error);
 

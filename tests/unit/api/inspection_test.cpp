@@ -201,6 +201,16 @@ TEST(Settings, BadValuesEndTheInitAndSayWhatIsAllowed) {
     }
 }
 
+TEST(Settings, ConfigurationOfAnImpossibleSizeIsRefused) {
+    for (const std::size_t size : {std::size_t{0}, std::size_t{8}, sizeof(rondoConfig_t) + 1, SIZE_MAX}) {
+        rondoConfig_t how = config();
+        how.size = size;
+        rondoComm_t comm = nullptr;
+        expect(outcome_of([&] { return rondoCommInitAll(&comm, 1, &how); }), rondoInvalidArgument,
+               {"config.size is " + std::to_string(size), "RONDO_CONFIG_INITIALIZER"});
+    }
+}
+
 TEST(Settings, ProtocolsAndSizesOfFifosGiveTheSameResults) {
     for (const char* proto : {"simple", "ll", "auto"}) {
         for (const char* size : {"16K", "64K"}) {

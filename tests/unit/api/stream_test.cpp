@@ -172,6 +172,44 @@ TEST(Stream, FinalizeDestroyAndStreamDestroyWaitForTheQueue) {
     }
 }
 
+// What an open group will use stays until its end.
+TEST(Stream, IsNotDestroyedUnderAnOpenGroup) {
+    const Ranks ranks(1);
+    rondoStream_t stream = nullptr;
+    ASSERT_EQ(rondoStreamCreate(&stream), rondoSuccess);
+    ASSERT_EQ(rondoGroupStart(), rondoSuccess);
+    ASSERT_EQ(rondoBarrier(ranks[0], stream), rondoSuccess);
+    expect(outcome_of([&] { return rondoStreamDestroy(stream); }), rondoInvalidUsage, {"rondoStreamDestroy", "group"});
+    expect(outcome_of([&] { return rondoCommDestroy(ranks[0]); }), rondoInvalidUsage, {"rondoCommDestroy", "group"});
+    EXPECT_EQ(rondoGroupEnd(), rondoInvalidUsage) << "a call inside has failed";
+    EXPECT_EQ(rondoBarrier(ranks[0], stream), rondoSuccess);
+    EXPECT_EQ(rondoStreamDestroy(stream), rondoSuccess);
+}
+
+// Threads that take turns with a communicator, each with a stream of its own, keep one order; those that meet are told.
+TEST(Stream, ThreadsThatMeetInACommunicatorAreTold) {
+    const Ranks ranks(1);
+    const Stream streams[2];
+    std::atomic<int> done{0};
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < 2; ++thread) {
+        threads.emplace_back([&, thread] {
+            for (int i = 0; i < 3000; ++i) {
+                const Outcome outcome =
+                    outcome_of([&] { return rondoBarrier(ranks[0], streams[(thread + i) % 2].get()); });
+                if (outcome.result == rondoSuccess) {
+                    done.fetch_add(1);
+                } else {
+                    expect(outcome, rondoInvalidUsage, {"another thread is inside"});
+                }
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_GT(done.load(), 0);
+    for (const Stream& stream : streams) EXPECT_EQ(rondoStreamSynchronize(stream.get()), rondoSuccess);
+}
+
 TEST(Stream, TwoCommunicatorsOnTwoStreamsInOppositeOrder) {
     const Ranks a(2);
     const Ranks b(2);
