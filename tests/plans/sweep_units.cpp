@@ -55,8 +55,12 @@ std::vector<Range> sampled_elements(std::int64_t count, int samples) {
 VerifyOptions options_for(Collective collective, std::int32_t nranks, std::int32_t slots, const Launch& launch) {
     VerifyOptions options{.slots = slots};
     if (nranks > kWatchAll) options.watched = {0, 1, nranks / 2, nranks - 1};
-    if (nranks > kFollowAll) options.window = sampled_elements(launch.count, nranks < kHuge ? 7 : 2);
-    if (nranks > kFollowAll && !reduces(collective)) options.sources = {0, 1, nranks / 3, nranks - 1};
+    if (nranks <= kFollowAll) return options;
+    if (collective == Collective::AllReduce || collective == Collective::Reduce) {
+        options.window = sampled_elements(launch.count, nranks < kHuge ? 7 : 2);
+    } else {
+        options.followed = {0, 1, nranks / 3, nranks - 1};
+    }
     return options;
 }
 

@@ -93,6 +93,7 @@ private:
         std::vector<Piece> found = pieces(rank, 0, launch_.count);
         for (const Piece& piece : found) {
             const Expr& expr = expressions[piece.value.expr];
+            if (expr.kind == ExprKind::Unfollowed && !followed(rank)) continue;
             if (expr.kind != ExprKind::Post || expr.leaves != nranks_ || expr.operation != index_) {
                 refuse(rank, fmt::format("output elements {}..{} hold {}; expected is the sum of all {} contributions "
                                          "with the final factor{}",
@@ -166,7 +167,7 @@ private:
     }
 
     bool followed(Rank rank) const {
-        return options_.sources.empty() || std::ranges::find(options_.sources, rank) != options_.sources.end();
+        return options_.followed.empty() || std::ranges::find(options_.followed, rank) != options_.followed.end();
     }
 
     void broadcast() {

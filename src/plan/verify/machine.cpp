@@ -42,6 +42,7 @@ Machine::Machine(std::span<const Operation> operations, const VerifyOptions& opt
       options_(options),
       report_(report),
       nranks_(static_cast<Rank>(operations.front().plans.size())),
+      empty_(options.followed.empty() ? kNothing : kUnfollowed),
       expressions_(nranks_),
       ranks_(static_cast<std::size_t>(nranks_)) {
     make_threads();
@@ -98,16 +99,28 @@ void Machine::make_memory() {
             user.aliased = alias.aliased;
             user.input_base = std::max<std::int64_t>(alias.shift, 0);
             user.output_base = std::max<std::int64_t>(-alias.shift, 0);
-            user.first = Memory(alias.aliased ? std::max(user.input_base + in, user.output_base + out) : in);
-            user.second = Memory(alias.aliased ? 0 : out);
-            const bool followed =
-                options_.sources.empty() || std::ranges::find(options_.sources, rank) != options_.sources.end();
-            user.first.fill(user.input_base, user.input_base + in,
-                            followed ? Value{.expr = expressions_.leaf(o, rank), .shift = -user.input_base}
-                                     : Value{.expr = kUnfollowed});
+            user.first = Memory(alias.aliased ? std::max(user.input_base + in, user.output_base + out) : in, empty_);
+            user.second = Memory(alias.aliased ? 0 : out, empty_);
+            fill_input(user, plan, launch, expressions_.leaf(o, rank));
             state.user.push_back(std::move(user));
         }
-        state.scratch.assign(channels, Memory(scratch));
+        state.scratch.assign(channels, Memory(scratch, empty_));
+    }
+}
+
+void Machine::fill_input(UserBuffers& user, const Plan& plan, const Launch& launch, ExprId leaf) const {
+    const std::int64_t begin = user.input_base;
+    const std::int64_t end = begin + input_size(plan, launch);
+    const Value value{.expr = leaf, .shift = -begin};
+    const auto& followed = options_.followed;
+    if (followed.empty() || (!reduces(plan.collective) && std::ranges::find(followed, plan.rank) != followed.end())) {
+        user.first.fill(begin, end, value);
+        return;
+    }
+    user.first.fill(begin, end, {.expr = kUnfollowed});
+    if (!reduces(plan.collective)) return;
+    for (const Rank block : followed) {
+        user.first.fill(begin + block * launch.count, begin + (block + 1) * launch.count, value);
     }
 }
 

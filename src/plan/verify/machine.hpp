@@ -159,6 +159,7 @@ private:
     // machine.cpp
     void make_threads();
     void make_memory();
+    void fill_input(UserBuffers& user, const Plan& plan, const Launch& launch, ExprId leaf) const;
     void begin_operation(Rank rank);
     void end_operation(Rank rank);
     void check_barrier(Rank rank) const;
@@ -237,6 +238,7 @@ private:
     void move_row(LaneState& lane, const Step& step, const Row& row, std::int64_t j);
     void locate_all(LaneState& lane, const Step& step, const Row& row, std::int64_t j, bool sources);
     void locate_buffer(const LaneState& lane, const Row& row, std::int64_t block, Spot& spot);
+    void check_multicast(const LaneState& lane, Buffer buffer, std::int64_t block) const;
     void locate_message(LaneState& lane, const Step& step, const Row& row, std::int64_t piece, bool source, Spot& spot);
     [[nodiscard]] Memory& memory_of(const LaneState& lane, Buffer buffer, Rank rank);
     [[nodiscard]] std::int64_t base_of(const LaneState& lane, Buffer buffer, Rank rank) const;
@@ -264,6 +266,7 @@ private:
     const VerifyOptions& options_;
     Report& report_;
     Rank nranks_;
+    ExprId empty_;  ///< what unwritten elements hold
     Expressions expressions_;
     std::optional<Clocks> clocks_;
     std::vector<std::uint32_t> thread_of_entry_{};

@@ -40,6 +40,7 @@ void Machine::move_data(LaneState& lane, const Step& step, std::int64_t skip, st
     }
     if (step.post) {
         for (Fragment& fragment : result_) {
+            if (fragment.value.expr == kUnfollowed) continue;
             Expressions::Made made = expressions_.post(fragment.value.expr);
             if (made.id == kNothing) refuse(lane, std::move(made.why));
             fragment.value.expr = made.id;
@@ -81,17 +82,17 @@ void Machine::load_message(const Spot& spot, std::int64_t begin, std::int64_t le
     const Message& message = messages_[fifos_[spot.fifo].front];
     std::int64_t at = begin;
     const std::int64_t end = begin + length;
-    for (const Fragment& fragment : message.fragments) {
-        if (fragment.end <= at || at >= end) continue;
-        if (fragment.begin > at) into.push_back({at - begin, std::min(fragment.begin, end) - begin, {}});
+    const auto first = std::ranges::upper_bound(message.fragments, begin, {}, &Fragment::end);
+    for (const Fragment& fragment : std::span(first, message.fragments.end())) {
+        if (fragment.begin >= end) break;
+        if (fragment.begin > at) into.push_back({at - begin, std::min(fragment.begin, end) - begin, {.expr = empty_}});
         at = std::max(at, fragment.begin);
-        if (at >= end) return;
         Fragment piece{at - begin, std::min(fragment.end, end) - begin, fragment.value};
         piece.value.shift += begin;
         into.push_back(piece);
         at = std::min(fragment.end, end);
     }
-    if (at < end) into.push_back({at - begin, end - begin, {}});
+    if (at < end) into.push_back({at - begin, end - begin, {.expr = empty_}});
 }
 
 void Machine::load_multicast(LaneState& lane, const Spot& spot, std::int64_t begin, std::int64_t length,
@@ -115,6 +116,7 @@ void Machine::check_loaded(const LaneState& lane, const Spot& spot, std::int64_t
             refuse(lane, fmt::format("reads {}, which nothing has written",
                                      text(lane, spot, begin + fragment.begin, begin + fragment.end)));
         }
+        if (value.expr == kUnfollowed) continue;
         if (value.element != spot.operand->element) {
             refuse(lane, fmt::format("reads {} as {}, but they are {}",
                                      text(lane, spot, begin + fragment.begin, begin + fragment.end),
@@ -136,9 +138,13 @@ void Machine::combine(const LaneState& lane, std::span<const std::vector<Fragmen
         // The next piece on which every list has one value.
         std::int64_t end = lists[0][cursors_[0]].end;
         for (std::size_t i = 1; i < lists.size(); ++i) end = std::min(end, lists[i][cursors_[i]].end);
+        bool unfollowed = true;
+        for (std::size_t i = 0; i < lists.size() && unfollowed; ++i) {
+            unfollowed = lists[i][cursors_[i]].value.expr == kUnfollowed;
+        }
         operands_.clear();
         const Value& first = lists[0][cursors_[0]].value;
-        for (std::size_t i = 0; i < lists.size(); ++i) {
+        for (std::size_t i = 0; i < lists.size() && !unfollowed; ++i) {
             const Value& value = lists[i][cursors_[i]].value;
             if (value.shift != first.shift) {
                 refuse(lane,
@@ -147,8 +153,10 @@ void Machine::combine(const LaneState& lane, std::span<const std::vector<Fragmen
             }
             operands_.push_back(value.element == Element::Accumulator ? expressions_.wide(value.expr) : value.expr);
         }
-        Expressions::Made made =
-            multicast ? expressions_.multicast_reduce(lane.rank, operands_) : expressions_.reduce(operands_);
+        Expressions::Made made{kUnfollowed, {}};
+        if (!unfollowed) {
+            made = multicast ? expressions_.multicast_reduce(lane.rank, operands_) : expressions_.reduce(operands_);
+        }
         if (made.id == kNothing) refuse(lane, std::move(made.why));
         into.push_back({at, end, {.expr = made.id, .element = first.element, .shift = first.shift}});
         for (std::size_t i = 0; i < lists.size(); ++i) {
@@ -179,12 +187,17 @@ void Machine::store_message(const LaneState& lane, const Spot& spot, std::int64_
     std::vector<Fragment>& fragments = messages_[fifos_[spot.fifo].tail].fragments;
     for (const Fragment& fragment : result_) {
         Fragment piece{begin + fragment.begin, begin + fragment.end, fragment.value};
+        if (piece.value.expr == kUnfollowed) continue;  // as unwritten elements
         piece.value.shift -= begin;
         const auto at = std::ranges::upper_bound(fragments, piece.begin, {}, &Fragment::begin);
         const bool clear = (at == fragments.begin() || std::prev(at)->end <= piece.begin) &&
                            (at == fragments.end() || piece.end <= at->begin);
         if (!clear) {
             refuse(lane, fmt::format("writes {} twice", text(lane, spot, piece.begin, piece.end)));
+        }
+        if (at != fragments.begin() && std::prev(at)->end == piece.begin && std::prev(at)->value == piece.value) {
+            std::prev(at)->end = piece.end;
+            continue;
         }
         fragments.insert(at, piece);
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "plan/format.hpp"
 #include "plan/verify/layout.hpp"
 #include "plan/verify/machine.hpp"
 
@@ -134,9 +135,25 @@ void Machine::locate_buffer(const LaneState& lane, const Row& row, std::int64_t 
         }
         spot.begin = block_offset(owner, launch, operand.buffer, block) + row.range.begin;
     }
-    if (operand.place == Place::Multicast) return;
+    if (operand.place == Place::Multicast) {
+        check_multicast(lane, operand.buffer, block);
+        return;
+    }
     spot.begin += base_of(lane, operand.buffer, spot.peer);
     spot.memory = &memory_of(lane, operand.buffer, spot.peer);
+}
+
+/// Every rank has the block: the switch addresses them all.
+void Machine::check_multicast(const LaneState& lane, Buffer buffer, std::int64_t block) const {
+    for (Rank rank = 0; rank < nranks_; ++rank) {
+        const Plan& plan = plan_of(lane.operation, rank);
+        const std::int64_t blocks =
+            buffer == Buffer::Scratch ? plan.scratch_blocks : block_count(plan, launch_of(lane), buffer);
+        if (block >= blocks) {
+            refuse(lane, fmt::format("addresses block {} of all ranks' {}, but rank {} has {}", block, name_of(buffer),
+                                     rank, blocks));
+        }
+    }
 }
 
 void Machine::locate_message(LaneState& lane, const Step& step, const Row& row, std::int64_t piece, bool source,

@@ -28,6 +28,11 @@ void Memory::read(std::int64_t begin, std::int64_t end, std::vector<Fragment>& i
 
 void Memory::write(std::int64_t begin, std::int64_t end, const std::vector<Fragment>& fragments) {
     if (begin >= end) return;
+    const Cell& old = std::prev(cells_.upper_bound(begin))->second;
+    if (fragments.size() == 1 && fragments[0].value.expr == kUnfollowed && old.value.expr == kUnfollowed &&
+        old.end >= end) {
+        return;
+    }
     cut(end);
     for (const Fragment& fragment : fragments) {
         auto cell = cut(begin + fragment.begin);

@@ -40,8 +40,8 @@ struct Race {
 /// Elements [0, size). Reads and writes outside are the caller's to refuse.
 class Memory {
 public:
-    explicit Memory(std::int64_t size) : size_(size) {
-        if (size > 0) cells_.emplace(0, Cell{.end = size});
+    explicit Memory(std::int64_t size, ExprId content = kNothing) : size_(size) {
+        if (size > 0) cells_.emplace(0, Cell{.end = size, .value = {.expr = content}});
     }
 
     [[nodiscard]] std::int64_t size() const { return size_; }

@@ -300,14 +300,15 @@ void check_structure(std::span<const Operation> operations, const VerifyOptions&
             throw Violation{{}, fmt::format("rank {} is to be watched, there are {}", rank, nranks)};
         }
     }
-    for (const Rank rank : options.sources) {
+    for (const Rank rank : options.followed) {
         if (rank >= 0 && static_cast<std::size_t>(rank) < nranks) continue;
         throw Violation{{}, fmt::format("rank {} is to be followed, there are {}", rank, nranks)};
     }
     for (std::size_t o = 0; o < operations.size(); ++o) {
         const auto index = static_cast<std::int32_t>(o);
-        if (!options.sources.empty() && reduces(operations[o].plans[0].collective)) {
-            throw Violation{{.operation = index}, "a reduction needs every rank's input followed"};
+        const Collective collective = operations[o].plans[0].collective;
+        if (!options.followed.empty() && (collective == Collective::AllReduce || collective == Collective::Reduce)) {
+            throw Violation{{.operation = index}, "all_reduce and reduce need every rank's data followed"};
         }
         if (operations[o].plans.size() != nranks) {
             throw Violation{

@@ -70,9 +70,11 @@ struct VerifyOptions {
     /// Elements of each block whose data is followed; empty: all. Control flow, lengths and counters are executed in
     /// full all the same. For rank counts where following every element would not fit in memory.
     std::vector<Range> window{};
-    /// Ranks whose input is followed through a collective that only copies; empty: all. Any other data is one unnamed
-    /// value, so that an output of 8,192 blocks is a few intervals.
-    std::vector<Rank> sources{};
+    /// Ranks whose data is followed; empty: all. In a collective that only copies: the data that comes from these
+    /// ranks; in reduce_scatter: the data that is for them. Anything else, unwritten elements included, is one unnamed
+    /// value, so that a buffer of 8,192 blocks is a few intervals. Not for all_reduce and reduce, where a window does
+    /// as much.
+    std::vector<Rank> followed{};
     /// Ranks whose accesses are checked for races; empty: all. A race is found if both accesses are by watched ranks.
     std::vector<Rank> watched{};
     bool fingerprints = false;  ///< fill Report::fingerprints

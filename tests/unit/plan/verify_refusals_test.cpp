@@ -82,6 +82,20 @@ TEST(VerifyRefuses, PlansThatDoNotBelongTogether) {
     expect_refused(run(plans), {"nranks is 3, expected 2"});
 }
 
+TEST(VerifyRefuses, AMulticastToBuffersThatSomeRanksLack) {
+    auto plans = build(Collective::Reduce, Algorithm::Ring, 3);
+    for (Plan& plan : plans) {
+        for (Block& block : plan.channels[0].lanes[0].blocks) {
+            for (Step& step : block.steps) {
+                for (Operand& to : step.dsts) {
+                    if (to.place == Place::Local) to.place = Place::Multicast;
+                }
+            }
+        }
+    }
+    expect_refused(run(plans), {"rank 0", "addresses block 0 of all ranks' output, but rank 1 has 0"});
+}
+
 TEST(VerifyRefuses, LaunchesThatMakeNoSense) {
     const auto plans = ring();
     expect_refused(run(plans, {.count = -1}), {"count is -1"});
@@ -393,6 +407,40 @@ TEST(VerifyWindow, FollowsPartOfTheDataAndExecutesAllOfTheControl) {
     step_of(wrong[3], 1).srcs.pop_back();
     const Operation faulty{wrong, operation.launch};
     EXPECT_FALSE(verify(std::span(&faulty, 1), {.window = {{0, 96}}}).ok);
+}
+
+TEST(VerifyFollowed, FindsFaultsInWhatIsFollowed) {
+    const VerifyOptions options{.followed = {1, 5}};
+    for (const auto& [collective, algorithm] :
+         {std::pair{Collective::AllGather, Algorithm::Ring}, std::pair{Collective::ReduceScatter, Algorithm::Ring},
+          std::pair{Collective::ReduceScatter, Algorithm::Pat}, std::pair{Collective::AllToAll, Algorithm::Bruck},
+          std::pair{Collective::AllToAll, Algorithm::Pairwise}}) {
+        const auto plans = build(collective, algorithm, 6);
+        const Launch launch = make_launch(plans, {.tiles = 2, .tail = 1, .chunk = 3});
+        const Operation right{plans, launch};
+        const Report report = verify(std::span(&right, 1), options);
+        ASSERT_TRUE(report.ok) << report.violation;
+        // Rank 1 reads its own first block everywhere.
+        auto wrong = plans;
+        int changed = 0;
+        for (Lane& lane : wrong[1].channels[0].lanes) {
+            for (Block& block : lane.blocks) {
+                for (Step& step : block.steps) {
+                    for (Operand& from : step.srcs) {
+                        if (from.place != Place::Local || from.buffer != Buffer::Input) continue;
+                        from.block = from.block == fixed(0) ? fixed(1) : fixed(0);
+                        ++changed;
+                    }
+                }
+            }
+        }
+        ASSERT_GT(changed, 0);
+        const Operation faulty{wrong, launch};
+        EXPECT_FALSE(verify(std::span(&faulty, 1), options).ok) << static_cast<int>(collective);
+    }
+    const auto plans = ring();
+    const Operation reduction{plans, make_launch(plans, {})};
+    expect_refused(verify(std::span(&reduction, 1), {.followed = {1}}), {"need every rank's data followed"});
 }
 
 TEST(VerifyWatched, FindsRacesBetweenWatchedRanks) {
