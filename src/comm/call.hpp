@@ -50,7 +50,7 @@ constexpr PackedCall pack(const Call& call) noexcept {
 }
 
 /// "all_reduce(sum, float, count 1024)".
-std::string describe(const PackedCall& call);
+std::string describe(const PackedCall& packed);
 
 /// The fields in which two calls differ: "count", "operation, type", ...; "plan" where all fields are equal.
 std::string difference(const PackedCall& a, const PackedCall& b);

@@ -335,7 +335,7 @@ void Execution::publish(const BoundStep& step, std::int32_t s, const Extent& ext
 void Execution::run_post(const Cursor& cursor, const BoundStep& step) {
     for (const BoundOperand& operand : step.dsts) {
         const int channel = cursor.lane->channel;
-        std::uint32_t& posted = posts_[static_cast<std::size_t>(channel * kMaxCounterTags + operand.op.tag)];
+        std::uint32_t& posted = posts_[static_cast<std::size_t>(channel) * kMaxCounterTags + operand.op.tag];
         domain_.advance(domain_.counter(channel, rank_, operand.op.tag), counter_value(launch_.sequence, ++posted));
     }
 }
@@ -366,7 +366,7 @@ Execution::Outcome Execution::run_wait(const Cursor& cursor, const BoundStep& st
 }
 
 std::size_t Execution::wait_index(int channel, int tag, Rank owner) const noexcept {
-    const auto counter = static_cast<std::size_t>(channel * kMaxCounterTags + tag);
+    const auto counter = static_cast<std::size_t>(channel) * kMaxCounterTags + static_cast<std::size_t>(tag);
     return counter * static_cast<std::size_t>(plan_->plan().nranks) + static_cast<std::size_t>(owner);
 }
 

@@ -51,7 +51,8 @@ public:
     [[nodiscard]] Doorbell& bell(Rank rank) noexcept { return shared(rank).bell; }
     [[nodiscard]] CallRecords& records(Rank rank) noexcept { return shared(rank).records; }
     [[nodiscard]] Counter& counter(int channel, Rank owner, int tag) noexcept {
-        return shared(owner).counters[static_cast<std::size_t>(channel * kMaxCounterTags + tag)];
+        return shared(owner)
+            .counters[static_cast<std::size_t>(channel) * kMaxCounterTags + static_cast<std::size_t>(tag)];
     }
 
     /// Advances `counter` to `value` and wakes every sleeper of `owner`'s peers.
