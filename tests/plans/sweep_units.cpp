@@ -99,10 +99,25 @@ Result run_full(const Shape& shape, std::int32_t nranks, const Options& options)
     return result;
 }
 
+/// Facts for many ranks: hosts of 8 where that divides them, as real ones have (a hierarchical plan grows with the
+/// ranks of a host), else of the least divisor.
+std::optional<Facts> facts_for_many(const Shape& shape, std::int32_t nranks) {
+    if (shape.algorithm != Algorithm::Hierarchical) return plain_facts(shape, nranks);
+    std::int32_t locals = nranks % 8 == 0 ? 8 : 2;
+    while (locals < nranks && nranks % locals != 0) ++locals;
+    Facts facts{.nranks = nranks};
+    for (Rank rank = 0; rank < nranks; ++rank) {
+        if (rank % locals == 0) facts.hosts.emplace_back();
+        facts.hosts.back().push_back(rank);
+    }
+    if (!shape.serves(facts)) return std::nullopt;
+    return facts;
+}
+
 /// Samples: tile counts 0, 1 and S+1, the last with a tail.
 Result run_sample(const Shape& shape, std::int32_t nranks, const Options& options) {
     Result result;
-    std::optional<Facts> facts = plain_facts(shape, nranks);
+    std::optional<Facts> facts = facts_for_many(shape, nranks);
     if (!facts) return result;
     if (rooted(shape.collective)) facts->root = nranks - 1;
     for (const std::int32_t slots : options.slots) {
@@ -122,7 +137,7 @@ Result run_sample(const Shape& shape, std::int32_t nranks, const Options& option
 /// One tile, two slots.
 Result run_huge(const Shape& shape, std::int32_t nranks) {
     Result result;
-    std::optional<Facts> facts = plain_facts(shape, nranks);
+    std::optional<Facts> facts = facts_for_many(shape, nranks);
     if (!facts) return result;
     facts->slots = 2;
     const std::vector<Plan> plans = build_all(shape, *facts);
