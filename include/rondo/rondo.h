@@ -32,6 +32,13 @@
 #define RONDO_API __attribute__((visibility("default")))
 #endif
 
+/* In C++ an enumeration has only the range of its enumerators; the library has to look at any number that it gets. */
+#ifdef __cplusplus
+#define RONDO_AS_INT : int
+#else
+#define RONDO_AS_INT
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -42,7 +49,7 @@ typedef struct rondoComm* rondoComm_t;
 /* On a host communicator a stream made by rondoStreamCreate; on a CUDA communicator the user's cudaStream_t. */
 typedef struct rondoStream* rondoStream_t;
 
-typedef enum {
+typedef enum RONDO_AS_INT {
     rondoSuccess = 0,
     rondoUnhandledCudaError = 1,
     rondoSystemError = 2,     /* a call to the operating system failed */
@@ -56,7 +63,7 @@ typedef enum {
 } rondoResult_t;
 
 /* Values are NCCL's where NCCL has the type. */
-typedef enum {
+typedef enum RONDO_AS_INT {
     rondoInt8 = 0,
     rondoChar = 0,
     rondoUint8 = 1,
@@ -78,7 +85,7 @@ typedef enum {
 
 /* Integer sums and products wrap; integer averages truncate toward zero; min and max propagate NaN. 16-bit floats are
  * added in float32 within a step and rounded when a step writes. All ranks get the same bits. */
-typedef enum { rondoSum = 0, rondoProd = 1, rondoMax = 2, rondoMin = 3, rondoAvg = 4 } rondoRedOp_t;
+typedef enum RONDO_AS_INT { rondoSum = 0, rondoProd = 1, rondoMax = 2, rondoMin = 3, rondoAvg = 4 } rondoRedOp_t;
 
 #define RONDO_UNIQUE_ID_BYTES 128
 typedef struct {
