@@ -83,7 +83,9 @@ TEST(PlanJson, KeepsEveryField) {
                     .dsts = {operand, operand},
                     .srcs = {operand}};
     const Step wait{.kind = Kind::Wait, .srcs = {operand}};
-    plan.channels = {{{{{{.when = When::After, .repeat = 0, .steps = {step, wait}}, {.when = When::Before}}}, {}}}, {}};
+    plan.channels = {
+        {{{{{.when = When::EachTile, .loop = 3, .repeat = 0, .steps = {step, wait}}, {.when = When::Before}}}, {}}},
+        {}};
     const std::vector<Plan> plans{plan};
     EXPECT_EQ(from_json(to_json(plans), "x"), plans);
     EXPECT_EQ(hash_of(from_json(to_json(plans), "x")[0]), hash_of(plan));

@@ -72,6 +72,7 @@ private:
             if (block.repeat + by < 0) continue;
             add("repeat " + std::to_string(by), [&](Plan& plan) { block_in(plan).repeat += by; });
         }
+        add("in a tile loop of its own", [&](Plan& plan) { block_in(plan).loop += 1; });
         for (const When when : {When::Before, When::EachTile, When::After}) {
             add("runs at another time", [&](Plan& plan) { block_in(plan).when = when; });
         }
