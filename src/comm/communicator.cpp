@@ -143,7 +143,7 @@ void Communicator::begin_call(const Call& call) {
                            .input = static_cast<const std::byte*>(call.input),
                            .output = static_cast<std::byte*>(call.output),
                            .scratch = scratch_.data()};
-    watch_.begin(sequence, signature, packed);
+    watch_.begin(sequence, packed);
     domain().records(rank_).publish(
         {.sequence = sequence, .signature = signature, .input = call.input, .output = call.output, .call = packed});
 }
@@ -164,7 +164,7 @@ void Communicator::begin_transfers(const std::vector<Transfer>& transfers) {
         .kernel = kernels_[static_cast<std::size_t>(DataType::Uint8)][static_cast<std::size_t>(ReduceOp::Sum)],
         .input_blocks = send_blocks_,
         .output_blocks = receive_blocks_};
-    watch_.begin(0, 0, {});
+    watch_.begin(0, {});
 }
 
 bool Communicator::poll() {

@@ -40,34 +40,41 @@ Code CallWatch::check(double seconds) {
 bool CallWatch::mismatch_found() {
     if (sequence_ == 0) return false;
     for (Rank peer = 0; peer < domain_.nranks(); ++peer) {
-        if (calls_differ(peer)) return true;
+        if (calls_differ(peer, sequence_)) return true;
     }
     return false;
 }
 
-/// Fails the communicator and returns true if the peer's record of this very call has another signature.
-bool CallWatch::calls_differ(Rank peer) {
-    const auto record = domain_.records(peer).find(sequence_);
-    if (!record || record->signature == signature_) return false;
-    const std::string fields = difference(call_, record->call);
+/// Fails the communicator and returns true if this rank and the peer have made different calls with this sequence.
+bool CallWatch::calls_differ(Rank peer, std::uint64_t sequence) {
+    const auto own = domain_.records(rank_).find(sequence);
+    const auto other = domain_.records(peer).find(sequence);
+    if (!own || !other || own->signature == other->signature) return false;
+    const std::string fields = difference(own->call, other->call);
     fail(Code::InvalidUsage,
-         fmt::format("call {}: rank {} called {}, rank {} called {}; they differ in: {}{}", sequence_, rank_,
-                     describe(call_), peer, describe(record->call), fields,
+         fmt::format("call {}: rank {} called {}, rank {} called {}; they differ in: {}{}", sequence, rank_,
+                     describe(own->call), peer, describe(other->call), fields,
                      fields == "plan" ? " (RONDO_ALGO, RONDO_PROTO or sizes of buffers differ between ranks)" : ""));
     return true;
 }
 
 void CallWatch::report(const host::Disagreement& found) {
-    if (sequence_ != 0 && calls_differ(found.peer)) return;
+    // A call that needs nothing from the peer is over before its difference shows: the first one of all is the cause.
+    constexpr std::uint64_t kDepth = transport::memory::CallRecords::kDepth;
+    for (std::uint64_t sequence = sequence_ > kDepth ? sequence_ - kDepth : 1; sequence <= sequence_; ++sequence) {
+        if (calls_differ(found.peer, sequence)) return;
+    }
     const std::int64_t expected = transfer_bytes(found.expected);
     const std::int64_t received = transfer_bytes(found.received);
     const auto message = [](std::int64_t bytes) {
         return bytes < 0 ? std::string("a message of a collective call") : fmt::format("a send of {} bytes", bytes);
     };
+    const bool calls = expected < 0 && received < 0;
     fail(Code::InvalidUsage,
          fmt::format("{}: rank {} expects {} from rank {}, and {} came; sends and receives of a pair "
                      "must agree in order and bytes, and come between the same collective calls",
-                     current(), rank_, message(expected), found.peer, message(received)));
+                     current(), rank_, message(expected), found.peer,
+                     calls ? "one of another call" : message(received)));
 }
 
 bool CallWatch::departure_found() {

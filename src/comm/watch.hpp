@@ -19,9 +19,8 @@ public:
         : domain_(domain), rank_(rank), options_(options), execution_(execution) {}
 
     /// A collective call, or with sequence 0 a group of transfers, begins.
-    void begin(std::uint64_t sequence, std::uint64_t signature, const PackedCall& call) noexcept {
+    void begin(std::uint64_t sequence, const PackedCall& call) noexcept {
         sequence_ = sequence;
-        signature_ = signature;
         call_ = call;
         warned_ = false;
     }
@@ -38,7 +37,7 @@ public:
 private:
     Code check(double seconds);
     bool mismatch_found();
-    bool calls_differ(Rank peer);
+    bool calls_differ(Rank peer, std::uint64_t sequence);
     bool departure_found();
     void report_timeout(double seconds);
     void warn_stall(double seconds);
@@ -50,7 +49,6 @@ private:
     const Options& options_;
     const host::Execution& execution_;
     std::uint64_t sequence_ = 0;
-    std::uint64_t signature_ = 0;
     PackedCall call_{};
     bool warned_ = false;
 };

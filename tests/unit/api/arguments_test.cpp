@@ -58,18 +58,21 @@ TEST(ZeroSize, EveryCollectiveAndTypeTakesNullPointers) {
 }
 
 TEST(ZeroSize, ACallWithoutElementsStillCounts) {
-    const Ranks ranks(2);
-    ranks.run([](int rank, rondoComm_t comm) { EXPECT_EQ(run_case({.count = 1}, rank, 2, comm), ""); });
-    // One rank has nothing to give, the other does: they disagree, and that must not pass.
-    ranks.run([](int rank, rondoComm_t comm) {
-        float data = 1;
-        const auto reduce = [&](std::size_t count) {
-            return rondoAllReduce(&data, &data, count, rondoFloat32, rondoSum, comm, nullptr);
-        };
-        Outcome outcome = outcome_of([&] { return reduce(static_cast<std::size_t>(rank)); });
-        if (outcome.result == rondoSuccess) outcome = outcome_of([&] { return reduce(1); });
-        expect(outcome, rondoInvalidUsage, {"call 2", "count 0", "count 1", "they differ in: count"});
-    });
+    for (const int late : {-1, 0, 1}) {  // the rank that comes later, after the other may have gone on to its next call
+        const Ranks ranks(2);
+        ranks.run([](int rank, rondoComm_t comm) { EXPECT_EQ(run_case({.count = 1}, rank, 2, comm), ""); });
+        // One rank has nothing to give, the other does: they disagree, and that must not pass.
+        ranks.run([&](int rank, rondoComm_t comm) {
+            float data = 1;
+            const auto reduce = [&](std::size_t count) {
+                return rondoAllReduce(&data, &data, count, rondoFloat32, rondoSum, comm, nullptr);
+            };
+            if (rank == late) std::this_thread::sleep_for(std::chrono::milliseconds(30));
+            Outcome outcome = outcome_of([&] { return reduce(static_cast<std::size_t>(rank)); });
+            if (outcome.result == rondoSuccess) outcome = outcome_of([&] { return reduce(1); });
+            expect(outcome, rondoInvalidUsage, {"call 2", "count 0", "count 1", "they differ in: count"});
+        });
+    }
 }
 
 TEST(Arguments, EachIsCheckedAndNamed) {
