@@ -18,33 +18,38 @@ using plan::Collective;
 constexpr std::int64_t kDirectChunk = std::int64_t{4} << 20U;
 constexpr std::int64_t kChunkAlign = 64;
 
-/// A row of the table: up to `bytes`, these algorithms in this order.
+/// A row of the table: up to `bytes` on up to `ranks`, these algorithms in this order.
 struct Preference {
     Collective collective;
     std::int64_t bytes;
+    Rank ranks;
     Algorithm first;
     Algorithm second;
 };
 
 constexpr std::int64_t kAny = INT64_MAX;
+constexpr Rank kMany = INT32_MAX;
 
 // Ranks that address each other's memory. Small calls: messages in lines, and no rank waits for one that it needs
-// nothing from. Larger ones: the two barriers of a direct plan cost less than copying through slots. Measured with
-// perf-tests --algo on two cores, 2 and 4 ranks (docs/tuning.md).
+// nothing from. A chain wakes fewer ranks than a tree, while it is short. Larger calls: the two barriers of a direct
+// plan cost less than copying through slots. Measured with perf-tests --algo on two cores, 2 to 8 ranks
+// (docs/tuning.md).
 constexpr Preference kPreferences[] = {
-    {Collective::AllReduce, 1024, Algorithm::OneShot, Algorithm::TwoShot},
-    {Collective::AllReduce, kAny, Algorithm::Direct, Algorithm::Ring},
-    {Collective::Reduce, 1024, Algorithm::Tree, Algorithm::Ring},
-    {Collective::Reduce, kAny, Algorithm::Direct, Algorithm::Ring},
-    {Collective::Broadcast, 1024, Algorithm::Tree, Algorithm::Ring},
-    {Collective::Broadcast, kAny, Algorithm::Direct, Algorithm::Ring},
-    {Collective::AllGather, 512, Algorithm::Pat, Algorithm::Ring},
-    {Collective::AllGather, kAny, Algorithm::Direct, Algorithm::Ring},
-    {Collective::ReduceScatter, 512, Algorithm::Pat, Algorithm::Ring},
-    {Collective::ReduceScatter, kAny, Algorithm::Direct, Algorithm::Ring},
-    {Collective::AllToAll, 1024, Algorithm::Pairwise, Algorithm::Bruck},
-    {Collective::AllToAll, kAny, Algorithm::Direct, Algorithm::Pairwise},
-    {Collective::Barrier, kAny, Algorithm::Direct, Algorithm::Dissemination},
+    {Collective::AllReduce, 1024, kMany, Algorithm::OneShot, Algorithm::Direct},
+    {Collective::AllReduce, kAny, kMany, Algorithm::Direct, Algorithm::Ring},
+    {Collective::Reduce, 2048, 8, Algorithm::Ring, Algorithm::Tree},
+    {Collective::Reduce, 2048, kMany, Algorithm::Tree, Algorithm::Ring},
+    {Collective::Reduce, kAny, kMany, Algorithm::Direct, Algorithm::Ring},
+    {Collective::Broadcast, 2048, 8, Algorithm::Ring, Algorithm::Tree},
+    {Collective::Broadcast, 2048, kMany, Algorithm::Tree, Algorithm::Ring},
+    {Collective::Broadcast, kAny, kMany, Algorithm::Direct, Algorithm::Ring},
+    {Collective::AllGather, 512, kMany, Algorithm::Pat, Algorithm::Ring},
+    {Collective::AllGather, kAny, kMany, Algorithm::Direct, Algorithm::Ring},
+    {Collective::ReduceScatter, 512, kMany, Algorithm::Pat, Algorithm::Ring},
+    {Collective::ReduceScatter, kAny, kMany, Algorithm::Direct, Algorithm::Ring},
+    {Collective::AllToAll, 1024, kMany, Algorithm::Pairwise, Algorithm::Bruck},
+    {Collective::AllToAll, kAny, kMany, Algorithm::Direct, Algorithm::Pairwise},
+    {Collective::Barrier, kAny, kMany, Algorithm::Direct, Algorithm::Dissemination},
 };
 
 bool runs_here(const plan::Shape& shape, const plan::Facts& facts) {
@@ -62,7 +67,7 @@ const plan::Shape& choose_shape(Collective collective, std::int64_t bytes, const
                runs_here(shape, facts);
     };
     for (const Preference& row : kPreferences) {
-        if (row.collective != collective || bytes > row.bytes) continue;
+        if (row.collective != collective || bytes > row.bytes || facts.nranks > row.ranks) continue;
         for (const Algorithm algorithm : {row.first, row.second}) {
             const plan::Shape* shape = plan::find_shape(collective, algorithm);
             if (shape != nullptr && usable(*shape)) return *shape;

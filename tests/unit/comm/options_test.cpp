@@ -122,6 +122,17 @@ TEST(Selection, SomethingServesEverySize) {
     }
 }
 
+// A chain is the first choice of small rooted collectives of few ranks only.
+TEST(Selection, DependsOnSizeAndRanks) {
+    const auto chosen = [](std::int64_t bytes, Rank nranks) {
+        return choose_shape(plan::Collective::Broadcast, bytes, {.nranks = nranks}, {}).algorithm;
+    };
+    EXPECT_EQ(chosen(2048, 8), plan::Algorithm::Ring);
+    EXPECT_EQ(chosen(2048, 9), plan::Algorithm::Tree);
+    EXPECT_EQ(chosen(2049, 8), plan::Algorithm::Direct);
+    EXPECT_EQ(chosen(2049, 9), plan::Algorithm::Direct);
+}
+
 TEST(Selection, ARuleForOtherCollectivesLeavesBarriersFree) {
     AlgorithmFilter filter{.rules = AlgorithmRules::parse("ring")};
     EXPECT_EQ(choose_shape(plan::Collective::Barrier, 0, {.nranks = 4}, filter).collective, plan::Collective::Barrier);
