@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "transport/memory/domain.hpp"
 
 namespace rondo::host {
 
@@ -63,7 +64,7 @@ std::size_t operands_of(const std::vector<BoundOperand>& side) {
 
 }  // namespace
 
-BoundPlan::BoundPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::memory::Domain& domain)
+BoundPlan::BoundPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::FifoSource& source)
     : plan_(std::move(plan)),
       chunk_bytes_(chunk_bytes),
       inlines_(std::ranges::find(plan_.protocol, plan::Protocol::Simple) == plan_.protocol.end()),
@@ -76,22 +77,22 @@ BoundPlan::BoundPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::memor
     for (std::size_t channel = 0; channel < plan_.channels.size(); ++channel) {
         for (const plan::Lane& lane : plan_.channels[channel].lanes) {
             if (plan_.collective != plan::Collective::SendRecv) {
-                lanes_.push_back(bind_lane(lane, static_cast<int>(channel), domain));
+                lanes_.push_back(bind_lane(lane, static_cast<int>(channel), source));
                 continue;
             }
             for (const plan::Lane& part : by_fifo(lane)) {
-                lanes_.push_back(bind_lane(part, static_cast<int>(channel), domain));
+                lanes_.push_back(bind_lane(part, static_cast<int>(channel), source));
             }
         }
     }
-    if (!tables_.empty() && chunk_bytes_ * plan_.message_parts > static_cast<std::int64_t>(domain.slot_bytes())) {
+    if (!tables_.empty() && chunk_bytes_ * plan_.message_parts > static_cast<std::int64_t>(source.slot_bytes())) {
         refuse(plan_, "its messages take " + std::to_string(chunk_bytes_ * plan_.message_parts) +
-                          " bytes, a slot holds " + std::to_string(domain.slot_bytes()) +
+                          " bytes, a slot holds " + std::to_string(source.slot_bytes()) +
                           "; raise RONDO_BUFFSIZE or lower RONDO_NSLOTS");
     }
 }
 
-BoundLane BoundPlan::bind_lane(const plan::Lane& lane, int channel, transport::memory::Domain& domain) {
+BoundLane BoundPlan::bind_lane(const plan::Lane& lane, int channel, transport::FifoSource& source) {
     BoundLane bound{.channel = channel};
     bound.loops.resize(static_cast<std::size_t>(lane.loops()));
     for (const plan::Block& block : lane.blocks) {
@@ -103,7 +104,7 @@ BoundLane BoundPlan::bind_lane(const plan::Lane& lane, int channel, transport::m
         BoundBlock& made = list.emplace_back(BoundBlock{.repeat = block.repeat});
         made.steps.reserve(block.steps.size());
         for (const plan::Step& step : block.steps) {
-            made.steps.push_back(bind_step(step, channel, block.repeat, domain));
+            made.steps.push_back(bind_step(step, channel, block.repeat, source));
             // The operands stay where they are from here on: only the vectors that hold them move.
             made.steps.back().sizing = sizing_operand(made.steps.back());
         }
@@ -113,13 +114,13 @@ BoundLane BoundPlan::bind_lane(const plan::Lane& lane, int channel, transport::m
 }
 
 BoundStep BoundPlan::bind_step(const plan::Step& step, int channel, std::int32_t repeat,
-                               transport::memory::Domain& domain) {
+                               transport::FifoSource& source) {
     BoundStep bound{.kind = step.kind, .post = step.post, .rows = step.rows, .width = step.width, .part = step.part};
     for (const plan::Operand& operand : step.dsts) {
-        bound.dsts.push_back(bind_operand(operand, channel, repeat, domain));
+        bound.dsts.push_back(bind_operand(operand, channel, repeat, source));
     }
     for (const plan::Operand& operand : step.srcs) {
-        bound.srcs.push_back(bind_operand(operand, channel, repeat, domain));
+        bound.srcs.push_back(bind_operand(operand, channel, repeat, source));
     }
     for (const std::vector<BoundOperand>* side : {&bound.dsts, &bound.srcs}) {
         widest_ = std::max(widest_, operands_of(*side));
@@ -130,7 +131,7 @@ BoundStep BoundPlan::bind_step(const plan::Step& step, int channel, std::int32_t
 }
 
 BoundOperand BoundPlan::bind_operand(const plan::Operand& operand, int channel, std::int32_t repeat,
-                                     transport::memory::Domain& domain) {
+                                     transport::FifoSource& source) {
     if (operand.place == Place::Multicast) refuse(plan_, "it uses a multicast switch");
     if (operand.element == plan::Element::Accumulator) refuse(plan_, "it sends accumulator elements");
     uses_peers_ = uses_peers_ || operand.place == Place::Peer;
@@ -146,8 +147,8 @@ BoundOperand BoundPlan::bind_operand(const plan::Operand& operand, int channel, 
             if (peer < 0 || peer >= plan_.nranks) refuse(plan_, "it names rank " + std::to_string(peer));
             transport::memory::Fifo*& fifo = fifos[static_cast<std::size_t>(peer)];
             if (fifo != nullptr) continue;
-            fifo = inbox ? &domain.fifo(channel, peer, plan_.rank, operand.tag, long_messages_)
-                         : &domain.fifo(channel, plan_.rank, peer, operand.tag, long_messages_);
+            fifo = inbox ? &source.fifo(channel, peer, plan_.rank, operand.tag, long_messages_)
+                         : &source.fifo(channel, plan_.rank, peer, operand.tag, long_messages_);
         }
     }
     bound.fifos = fifos.data();

@@ -8,7 +8,7 @@
 
 #include "plan/plan.hpp"
 #include "plan/range.hpp"
-#include "transport/memory/domain.hpp"
+#include "transport/fifos.hpp"
 
 namespace rondo::host {
 
@@ -43,10 +43,10 @@ struct BoundLane {
 
 class BoundPlan {
 public:
-    /// Binds `plan` to the domain for launches with parts of `chunk_bytes`. Takes the domain's lock.
+    /// Binds `plan` to the FIFOs of `source` for launches with parts of `chunk_bytes`.
     /// Errors: InvalidUsage where the host cannot run the plan (multicast, accumulator elements, too many channels, a
     /// message longer than a slot), with the reason.
-    BoundPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::memory::Domain& domain);
+    BoundPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::FifoSource& source);
     BoundPlan(const BoundPlan&) = delete;
     BoundPlan& operator=(const BoundPlan&) = delete;
 
@@ -63,10 +63,10 @@ public:
 private:
     using FifoTable = std::vector<transport::memory::Fifo*>;
 
-    BoundLane bind_lane(const plan::Lane& lane, int channel, transport::memory::Domain& domain);
-    BoundStep bind_step(const plan::Step& step, int channel, std::int32_t repeat, transport::memory::Domain& domain);
+    BoundLane bind_lane(const plan::Lane& lane, int channel, transport::FifoSource& source);
+    BoundStep bind_step(const plan::Step& step, int channel, std::int32_t repeat, transport::FifoSource& source);
     BoundOperand bind_operand(const plan::Operand& operand, int channel, std::int32_t repeat,
-                              transport::memory::Domain& domain);
+                              transport::FifoSource& source);
     FifoTable& table(bool inbox, int channel, int tag);
 
     plan::Plan plan_;

@@ -9,6 +9,7 @@
 
 #include "host/bound_plan.hpp"
 #include "reduce/reduce.hpp"
+#include "transport/memory/domain.hpp"
 
 namespace rondo::host {
 

@@ -45,9 +45,17 @@ public:
         return word;
     }
 
+    /// For a bell in memory that several processes share, by each of them before it uses the bell.
+    void admit() noexcept {
+        static const bool registered = ::syscall(SYS_membarrier, kRegisterGlobal, 0, 0) == 0;
+        std::uint32_t before = Private;
+        scope_.compare_exchange_strong(before, Shared, std::memory_order_relaxed);
+        if (!registered) scope_.store(Blind, std::memory_order_relaxed);
+    }
+
     /// Owner: sleeps until the bell rings or `nanoseconds` pass.
     void sleep(std::uint32_t word, std::int64_t nanoseconds) noexcept {
-        if (!has_membarrier()) nanoseconds = std::min(nanoseconds, kBlindSleep);
+        if (blind()) nanoseconds = std::min(nanoseconds, kBlindSleep);
         const timespec timeout{.tv_sec = nanoseconds / 1'000'000'000, .tv_nsec = nanoseconds % 1'000'000'000};
         ::syscall(SYS_futex, &word_, FUTEX_WAIT, word, &timeout, nullptr, 0);
     }
@@ -58,22 +66,35 @@ public:
 private:
     static constexpr std::int64_t kBlindSleep = 500'000;  // nanoseconds
 
-    /// Registers the process for expedited barriers, once.
+    /// Registers the process for expedited barriers among its own threads, once.
     static bool has_membarrier() noexcept {
         static const bool registered = ::syscall(SYS_membarrier, kRegister, 0, 0) == 0;
         return registered;
     }
 
-    static void barrier_everywhere() noexcept {
-        if (has_membarrier()) ::syscall(SYS_membarrier, kBarrier, 0, 0);
+    [[nodiscard]] bool blind() const noexcept {
+        const std::uint32_t scope = scope_.load(std::memory_order_relaxed);
+        return scope == Blind || (scope == Private && !has_membarrier());
     }
 
-    // MEMBARRIER_CMD_PRIVATE_EXPEDITED and its registration (linux/membarrier.h).
+    void barrier_everywhere() const noexcept {
+        if (blind()) return;
+        const bool shared = scope_.load(std::memory_order_relaxed) == Shared;
+        ::syscall(SYS_membarrier, shared ? kBarrierGlobal : kBarrier, 0, 0);
+    }
+
+    // MEMBARRIER_CMD_GLOBAL_EXPEDITED, MEMBARRIER_CMD_PRIVATE_EXPEDITED and their registrations (linux/membarrier.h).
+    static constexpr int kBarrierGlobal = 1 << 1;
+    static constexpr int kRegisterGlobal = 1 << 2;
     static constexpr int kBarrier = 1 << 3;
     static constexpr int kRegister = 1 << 4;
 
+    /// Who rings: threads of this process, processes that all have registered for barriers, or some that could not.
+    enum Scope : std::uint32_t { Private = 0, Shared = 1, Blind = 2 };
+
     std::atomic<std::uint32_t> word_{0};
     std::atomic<std::uint32_t> sleeping_{0};
+    std::atomic<std::uint32_t> scope_{Private};
     static_assert(std::atomic<std::uint32_t>::is_always_lock_free && sizeof(std::atomic<std::uint32_t>) == 4);
 };
 

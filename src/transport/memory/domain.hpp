@@ -1,11 +1,14 @@
 #pragma once
-// The memory that the ranks of one communicator share: doorbells, counters, call records, FIFOs, and the first cause of
-// a failure. Here ranks are threads of one process, so the domain is an ordinary object that they share.
+// The memory that ranks of one communicator share: doorbells, counters, call records, FIFOs. Its members are threads of
+// this process, or also ranks of other processes on the same host; each process has a Domain of its own over the same
+// segment, which the first of them made. The first cause of a failure is kept in each process.
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -13,8 +16,11 @@
 #include "base/error.hpp"
 #include "base/types.hpp"
 #include "transport/doorbell.hpp"
+#include "transport/fifos.hpp"
+#include "transport/memory/directory.hpp"
 #include "transport/memory/fifo.hpp"
 #include "transport/memory/records.hpp"
+#include "transport/memory/segment.hpp"
 
 namespace rondo::transport::memory {
 
@@ -33,17 +39,33 @@ struct Cause {
     std::string text;
 };
 
-class Domain {
+/// What is equal in all processes of a domain.
+struct Geometry {
+    Rank nranks = 0;            ///< of the communicator
+    std::vector<Rank> members;  ///< in ascending order
+    std::uint32_t slots = 0;
+    std::size_t slot_bytes = 0;
+};
+
+class Domain final : public FifoSource {
 public:
+    /// For ranks 0 to nranks-1 as threads of this process.
     Domain(Rank nranks, std::uint32_t slots, std::size_t slot_bytes);
+    /// The first process of a domain: makes its segment, to be handed to the others if `shared`. Errors: SystemError.
+    Domain(const Geometry& geometry, bool shared);
+    /// The other processes. Errors: SystemError; InternalError where the segment was made for another geometry.
+    Domain(const Geometry& geometry, Descriptor segment);
 
     [[nodiscard]] Rank nranks() const noexcept { return nranks_; }
+    [[nodiscard]] std::span<const Rank> members() const noexcept { return members_; }
+    [[nodiscard]] bool has(Rank rank) const noexcept { return shared_[static_cast<std::size_t>(rank)] != nullptr; }
     [[nodiscard]] std::uint32_t slots() const noexcept { return slots_; }
-    [[nodiscard]] std::size_t slot_bytes() const noexcept { return slot_bytes_; }
+    [[nodiscard]] std::size_t slot_bytes() const noexcept override { return slot_bytes_; }
+    /// The segment's descriptor, for the other processes; -1 where it is private.
+    [[nodiscard]] int descriptor() const noexcept { return segment_.descriptor(); }
 
-    /// The FIFO with this identity, made at its first mention. Takes a lock: for binding plans, not for running them.
-    /// `long_messages`: provides its slots too.
-    Fifo& fifo(int channel, Rank source, Rank destination, int tag, bool long_messages);
+    /// Both ends must be members. Takes a lock.
+    Fifo& fifo(int channel, Rank source, Rank destination, int tag, bool long_messages) override;
 
     /// Bytes that FIFOs and shared state occupy now.
     [[nodiscard]] std::size_t bytes() const;
@@ -58,7 +80,7 @@ public:
     /// Advances `counter` to `value` and wakes every sleeper of `owner`'s peers.
     void advance(Counter& counter, std::uint64_t value) noexcept {
         counter.value.store(value, std::memory_order_release);
-        for (Rank rank = 0; rank < nranks_; ++rank) shared(rank).bell.notify();
+        for (const Rank rank : members_) shared(rank).bell.notify();
     }
 
     // Failure. The first cause wins; later ones are dropped.
@@ -83,29 +105,33 @@ public:
 
     void depart(Rank rank) noexcept;
     [[nodiscard]] bool departed(Rank rank) const noexcept {
-        return shared(rank).departed.load(std::memory_order_acquire);
+        return shared(rank).departed.load(std::memory_order_acquire) != 0;
     }
 
 private:
     struct Shared {
         Doorbell bell;
         CallRecords records;
-        std::vector<Counter> counters = std::vector<Counter>(kMaxChannels * kMaxCounterTags);
-        alignas(128) std::atomic<std::uint32_t> inside{0};
-        std::atomic<bool> departed{false};
+        std::array<Counter, kMaxChannels * kMaxCounterTags> counters;
+        alignas(128) std::atomic<std::uint32_t> inside;
+        std::atomic<std::uint32_t> departed;
     };
+
+    Domain(const Geometry& geometry, Segment segment, bool made_here);
 
     [[nodiscard]] Shared& shared(Rank rank) const noexcept { return *shared_[static_cast<std::size_t>(rank)]; }
     void ring_all() noexcept;
 
     const Rank nranks_;
+    const std::vector<Rank> members_;
     const std::uint32_t slots_;
     const std::size_t slot_bytes_;
-    std::vector<std::unique_ptr<Shared>> shared_;
+    const Segment segment_;
+    std::vector<Shared*> shared_;  // by rank; null: not a member
+    Directory directory_;
 
     mutable std::mutex fifos_mutex_;
     std::unordered_map<std::uint64_t, std::unique_ptr<Fifo>> fifos_;
-    std::size_t long_fifos_ = 0;
 
     mutable std::mutex cause_mutex_;
     Cause cause_;

@@ -6,6 +6,9 @@
 // reads nothing else). A longer message puts its payload into a slot (protocol Simple); long messages take the slots in
 // turn. Which of the two a message uses is computed from its longest possible length by both ends alike.
 //
+// A Fifo is a view: lines, slots and the receiver's counter lie in memory that both ends map, each at an address of its
+// own (FifoMemory); what only one end needs lies in the view. Ends in one process may share one view.
+//
 // Under way at once are at most `slots` long messages, and at most kLines messages in all (`slots`, where that is
 // more): never fewer than the `slots` with which plans are proved, and a FIFO that holds more cannot make a plan block
 // that would not block with fewer (Kahn networks: blocking writes only get rarer).
@@ -21,8 +24,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
+#include <vector>
 
 #include "transport/doorbell.hpp"
 
@@ -38,24 +41,37 @@ struct alignas(128) Line {
 };
 static_assert(sizeof(Line) == 128);
 
+/// Messages consumed; the receiver's, read by the sender.
+struct alignas(128) Consumed {
+    std::atomic<std::uint64_t> value{0};
+};
+
+/// How many lines a FIFO with this number of slots has.
+constexpr std::uint32_t line_count(std::uint32_t slots) noexcept { return std::max(slots, kLines); }
+
+/// What both ends of a FIFO map. All of it starts out as zeros.
+struct FifoMemory {
+    Consumed* consumed = nullptr;
+    Line* lines = nullptr;       ///< line_count(slots) of them
+    std::byte* slots = nullptr;  ///< null until provide_slots()
+};
+
 class Fifo {
 public:
-    Fifo(std::uint32_t slots, std::size_t slot_bytes, Doorbell& sender, Doorbell& receiver)
-        : line_count_(std::max(slots, kLines)),
+    Fifo(std::uint32_t slots, std::size_t slot_bytes, const FifoMemory& memory, Doorbell& sender, Doorbell& receiver)
+        : line_count_(line_count(slots)),
           slots_(slots),
           slot_bytes_(slot_bytes),
           sender_bell_(sender),
           receiver_bell_(receiver),
-          lines_(std::make_unique<Line[]>(line_count_)) {}
+          consumed_(memory.consumed->value),
+          lines_(memory.lines),
+          data_(memory.slots),
+          slot_messages_(slots) {}
 
-    /// Allocates the slots for messages beyond kInline. Not for the hot path: both ends call it, under one lock, before
-    /// their first long message. Returns true if it allocated.
-    bool provide_slots() {
-        if (data_) return false;
-        data_ = std::make_unique_for_overwrite<std::byte[]>(slots_ * slot_bytes_);
-        slot_messages_ = std::make_unique<std::uint64_t[]>(slots_);
-        return true;
-    }
+    /// Hands over the slots for messages beyond kInline. Not for the hot path: before the first long message.
+    void provide_slots(std::byte* slots) noexcept { data_ = slots; }
+    [[nodiscard]] bool has_slots() const noexcept { return data_ != nullptr; }
 
     [[nodiscard]] std::size_t slot_bytes() const noexcept { return slot_bytes_; }
 
@@ -70,7 +86,7 @@ public:
 
     /// Where the next message's payload goes. Only when writable().
     [[nodiscard]] std::byte* write_place(bool inlined) noexcept {
-        return inlined ? lines_[write_line_].payload : data_.get() + write_slot_ * slot_bytes_;
+        return inlined ? lines_[write_line_].payload : data_ + write_slot_ * slot_bytes_;
     }
 
     /// Notes that the message under way now reaches to byte `end`; several writes may fill one message.
@@ -84,11 +100,13 @@ public:
         const std::size_t length = std::exchange(length_, 0);
         line.signature = signature;
         ++posted_;
+        std::uint64_t word = word_of(posted_, length);
         if (!inlined) {
+            word |= kInSlot;
             slot_messages_[write_slot_] = posted_;
             write_slot_ = after(write_slot_, slots_);
         }
-        line.word.store(word_of(posted_, length), std::memory_order_release);
+        line.word.store(word, std::memory_order_release);
         write_line_ = after(write_line_, line_count_);
         receiver_bell_.notify();
         return length;
@@ -104,12 +122,12 @@ public:
     }
 
     [[nodiscard]] const std::byte* read_place(bool inlined) const noexcept {
-        return inlined ? lines_[read_line_].payload : data_.get() + read_slot_ * slot_bytes_;
+        return inlined ? lines_[read_line_].payload : data_ + read_slot_ * slot_bytes_;
     }
 
     /// Length of the message that readable() found.
     [[nodiscard]] std::size_t read_length() const noexcept {
-        return lines_[read_line_].word.load(std::memory_order_relaxed) & 0xffffffffU;
+        return length_of(lines_[read_line_].word.load(std::memory_order_relaxed));
     }
 
     [[nodiscard]] std::uint64_t read_signature() const noexcept { return lines_[read_line_].signature; }
@@ -132,18 +150,23 @@ private:
         return posted_ - credit_ < line_count_ && (inlined || slot_messages_[write_slot_] <= credit_);
     }
 
-    static std::uint64_t word_of(std::uint64_t sequence, std::size_t length) noexcept {
+    // Of a line's word: the sequence above, the length below, and between them whether the payload is in a slot, for
+    // those who forward a message without knowing its plan.
+    static constexpr std::uint64_t kInSlot = std::uint64_t{1} << 31U;
+    static constexpr std::uint64_t word_of(std::uint64_t sequence, std::size_t length) noexcept {
         return (sequence & 0xffffffffU) << 32U | length;
     }
+    static constexpr std::size_t length_of(std::uint64_t word) noexcept { return word & 0x7fffffffU; }
 
     const std::uint32_t line_count_;
     const std::uint32_t slots_;
     const std::size_t slot_bytes_;
     Doorbell& sender_bell_;
     Doorbell& receiver_bell_;
-    std::unique_ptr<Line[]> lines_;
-    std::unique_ptr<std::byte[]> data_;
-    std::unique_ptr<std::uint64_t[]> slot_messages_;  // the sender's: number of the last message in each slot
+    std::atomic<std::uint64_t>& consumed_;  // written by the receiver, read by the sender
+    Line* const lines_;
+    std::byte* data_;
+    std::vector<std::uint64_t> slot_messages_;  // the sender's: number of the last message in each slot
 
     // The sender's own; on lines that the receiver does not touch.
     alignas(128) std::uint64_t posted_ = 0;
@@ -156,9 +179,6 @@ private:
     alignas(128) std::uint64_t received_ = 0;
     std::uint32_t read_line_ = 0;
     std::uint32_t read_slot_ = 0;
-
-    // Written by the receiver, read by the sender.
-    alignas(128) std::atomic<std::uint64_t> consumed_{0};
 };
 
 }  // namespace rondo::transport::memory

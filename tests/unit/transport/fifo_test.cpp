@@ -47,10 +47,21 @@ int wrong(const Fifo& fifo, std::uint64_t number) {
     return count;
 }
 
+/// Memory for one FIFO, as both ends map it.
+struct OwnMemory {
+    OwnMemory(std::uint32_t slots, std::size_t slot_bytes) : lines(line_count(slots)), data(slots * slot_bytes) {}
+    FifoMemory view() { return {.consumed = &consumed, .lines = lines.data(), .slots = data.data()}; }
+    Consumed consumed;
+    std::vector<Line> lines;
+    std::vector<std::byte> data;
+};
+
 struct Pair {
-    explicit Pair(std::uint32_t slots) : fifo(slots, kSlotBytes, sender, receiver) { fifo.provide_slots(); }
+    explicit Pair(std::uint32_t slots, std::size_t slot_bytes = kSlotBytes)
+        : memory(slots, slot_bytes), fifo(slots, slot_bytes, memory.view(), sender, receiver) {}
     Doorbell sender;
     Doorbell receiver;
+    OwnMemory memory;
     Fifo fifo;
 };
 
@@ -154,17 +165,9 @@ TEST(Fifo, MessageOfNoBytesIsAMessage) {
     EXPECT_EQ(pair.fifo.read_signature(), 7U);
 }
 
-TEST(Fifo, ProvidesSlotsOnce) {
-    Doorbell bell;
-    Fifo fifo(2, 256, bell, bell);
-    EXPECT_TRUE(fifo.provide_slots());
-    EXPECT_FALSE(fifo.provide_slots());
-}
-
 TEST(Fifo, SlotsDoNotTouchEachOther) {
-    Doorbell bell;
-    Fifo fifo(3, 256, bell, bell);
-    fifo.provide_slots();
+    Pair pair(3, 256);
+    Fifo& fifo = pair.fifo;
     for (const int value : {1, 2, 3}) {
         ASSERT_TRUE(fifo.writable(false));
         std::memset(fifo.write_place(false), value, 256);
@@ -177,6 +180,27 @@ TEST(Fifo, SlotsDoNotTouchEachOther) {
         EXPECT_EQ(std::memcmp(fifo.read_place(false), same.data(), 256), 0) << value;
         fifo.release(false);
     }
+}
+
+// Each end with a view of its own, as in two processes.
+TEST(Fifo, EndsMayHaveViewsOfTheirOwn) {
+    constexpr std::uint32_t kSlots = 2;
+    OwnMemory memory(kSlots, kSlotBytes);
+    Doorbell bells[2];
+    Fifo sender(kSlots, kSlotBytes, memory.view(), bells[0], bells[1]);
+    Fifo receiver(kSlots, kSlotBytes, memory.view(), bells[0], bells[1]);
+    std::uint64_t sent = 0;
+    std::uint64_t received = 0;
+    while (received < 500) {
+        while (sender.writable(inlined(sent))) write(sender, sent++);
+        EXPECT_GE(sent - received, kSlots);
+        while (receiver.readable()) {
+            ASSERT_EQ(wrong(receiver, received), 0) << received;
+            receiver.release(inlined(received));
+            ++received;
+        }
+    }
+    EXPECT_EQ(sent, received);
 }
 
 }  // namespace rondo::transport::memory::test
