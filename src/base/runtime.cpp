@@ -24,20 +24,32 @@ Runtime& Runtime::get() {
 
 Runtime::Runtime() : host_(read_host()), log_(host_) {
     // The handlers run inside fork(), where get() has long returned: this constructor ran before.
-    pthread_atfork(
-        [] {
-            get().mutex_.lock();
-            get().log_.lock_for_fork();
-        },
-        [] {
-            get().log_.unlock_after_fork();
-            get().mutex_.unlock();
-        },
-        [] {
-            get().generation_.fetch_add(1, std::memory_order_relaxed);
-            get().log_.unlock_after_fork();
-            get().mutex_.unlock();
-        });
+    pthread_atfork([] { get().before_fork(); }, [] { get().after_fork_in_parent(); },
+                   [] { get().after_fork_in_child(); });
+}
+
+/// Locks in the order in which others nest them: a service may log and open descriptors while it is made.
+void Runtime::before_fork() {
+    services_mutex_.lock();
+    mutex_.lock();
+    descriptors_.mutex().lock();
+    log_.lock_for_fork();
+}
+
+void Runtime::after_fork_in_parent() {
+    log_.unlock_after_fork();
+    descriptors_.mutex().unlock();
+    mutex_.unlock();
+    services_mutex_.unlock();
+}
+
+void Runtime::after_fork_in_child() {
+    generation_.fetch_add(1, std::memory_order_relaxed);
+    descriptors_.close_all();
+    // Their threads are not here, and their locks may be held for ever: the parent's services are left where they are.
+    abandoned_.push_back(std::move(services_));
+    services_.clear();
+    after_fork_in_parent();
 }
 
 Settings Runtime::load_settings() {

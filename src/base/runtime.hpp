@@ -12,7 +12,9 @@
 #include <string>
 #include <typeindex>
 #include <typeinfo>
+#include <vector>
 
+#include "base/descriptor_table.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/settings.hpp"
@@ -53,8 +55,12 @@ public:
     /// Throws Error(InvalidUsage) "communicator belongs to pid N ..." where same_process() is false.
     void check_fork(const ProcessToken& token) const;
 
+    /// The descriptors that a forked child closes; see ProcessDescriptor.
+    [[nodiscard]] DescriptorTable& descriptors() noexcept { return descriptors_; }
+
     /// The one object of type T in this process, made at the first call: for rooms above this one, which would need a
-    /// global of their own otherwise.
+    /// global of their own otherwise. A forked child makes objects of its own; those of its parent are never touched
+    /// again there, not even destroyed.
     template <class T>
     T& service() {
         const std::lock_guard lock(services_mutex_);
@@ -66,15 +72,22 @@ public:
 private:
     Runtime();
 
+    void before_fork();
+    void after_fork_in_parent();
+    void after_fork_in_child();
+
     [[nodiscard]] bool first_time(const std::string& text);
 
     const std::string host_;
     std::atomic<std::uint32_t> generation_{0};
     Logger log_;
+    DescriptorTable descriptors_;
     std::mutex services_mutex_;
-    std::map<std::type_index, std::shared_ptr<void>> services_;  // under services_mutex_
-    std::mutex mutex_;                                           // of load_settings
-    std::set<std::string> said_;                                 // under mutex_
+    using Services = std::map<std::type_index, std::shared_ptr<void>>;
+    Services services_;                // under services_mutex_
+    std::vector<Services> abandoned_;  // of the parents of this process
+    std::mutex mutex_;                 // of load_settings
+    std::set<std::string> said_;       // under mutex_
 };
 
 }  // namespace rondo

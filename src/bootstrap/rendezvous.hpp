@@ -15,11 +15,10 @@
 
 #include "base/deadline.hpp"
 #include "base/types.hpp"
+#include "bootstrap/rank_list.hpp"
+#include "bootstrap/unique_id.hpp"
 
 namespace rondo::bootstrap {
-
-/// Identity of a communicator to be: random, so that nobody guesses it and no two are alike.
-using UniqueId = std::array<std::byte, 128>;
 
 /// A new id from the system's random source. Errors: SystemError.
 UniqueId make_unique_id();
@@ -74,8 +73,5 @@ private:
     std::map<UniqueId, std::shared_ptr<Meeting>> open_;
     std::set<UniqueId> used_;
 };
-
-/// "0-2, 5": ranks in ascending order as ranges.
-std::string rank_list(const std::vector<Rank>& ranks);
 
 }  // namespace rondo::bootstrap
