@@ -59,7 +59,7 @@ struct FifoMemory {
 class Fifo {
 public:
     Fifo(std::uint32_t slots, std::size_t slot_bytes, const FifoMemory& memory, Doorbell& sender, Doorbell& receiver)
-        : line_count_(line_count(slots)),
+        : line_count_(memory::line_count(slots)),
           slots_(slots),
           slot_bytes_(slot_bytes),
           sender_bell_(sender),
@@ -141,7 +141,56 @@ public:
         sender_bell_.notify();
     }
 
+    // Forwarding. A FIFO whose ends have no memory in common has a copy at each end, with one geometry. A forwarder,
+    // on the thread of that end, takes the place of the receiver at the sender's copy and that of the sender at the
+    // receiver's: it moves each posted message to the same line and slot there, and credits back.
+
+    struct Posted {
+        const std::byte* payload = nullptr;
+        std::size_t length = 0;
+        std::uint64_t signature = 0;
+        bool in_slot = false;
+    };
+
+    [[nodiscard]] std::uint32_t line_count() const noexcept { return line_count_; }
+    [[nodiscard]] std::uint32_t slot_count() const noexcept { return slots_; }
+    [[nodiscard]] std::uint64_t posted() const noexcept { return posted_; }
+    [[nodiscard]] std::uint64_t released() const noexcept { return received_; }
+    [[nodiscard]] std::uint32_t slot_after(std::uint32_t slot) const noexcept { return after(slot, slots_); }
+
+    /// The posted message `sequence`, counted from 1; `slot` is where it lies if it lies in a slot: the slot after that
+    /// of the message in a slot before it. Valid until it is credited.
+    [[nodiscard]] Posted peek(std::uint64_t sequence, std::uint32_t slot) const noexcept {
+        const Line& line = line_of(sequence);
+        const std::uint64_t word = line.word.load(std::memory_order_relaxed);
+        const bool in_slot = (word & kInSlot) != 0;
+        return {.payload = in_slot ? slot_place(slot) : line.payload,
+                .length = length_of(word),
+                .signature = line.signature,
+                .in_slot = in_slot};
+    }
+
+    /// Tells the sender that `consumed` messages have been released.
+    void credit(std::uint64_t consumed) noexcept { consumed_.store(consumed, std::memory_order_release); }
+
+    /// Where the payload of message `sequence` goes, before announce(); at most line_count() after released().
+    [[nodiscard]] std::byte* line_place(std::uint64_t sequence) noexcept {
+        return line_of(sequence).payload;
+    }
+    [[nodiscard]] std::byte* slot_place(std::uint32_t slot) const noexcept { return data_ + slot * slot_bytes_; }
+
+    /// Makes message `sequence` readable; messages are announced in order.
+    void announce(std::uint64_t sequence, std::size_t length, bool in_slot, std::uint64_t signature) noexcept {
+        Line& line = line_of(sequence);
+        line.signature = signature;
+        line.word.store(word_of(sequence, length) | (in_slot ? kInSlot : 0), std::memory_order_release);
+    }
+
 private:
+    [[nodiscard]] Line& line_of(std::uint64_t sequence) const noexcept {
+        return lines_[(sequence - 1) % line_count_];
+    }
+
     static std::uint32_t after(std::uint32_t index, std::uint32_t count) noexcept {
         return index + 1 == count ? 0 : index + 1;
     }

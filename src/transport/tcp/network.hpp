@@ -2,8 +2,8 @@
 // FIFOs between ranks over TCP: the FIFOs of one rank whose other end is beyond a connection.
 //
 // A FIFO exists twice, once at each end, with the same geometry. What the sender's executor posts into its own copy is
-// sent from where it lies and arrives in the receiver's copy at the same place; what the receiver releases comes back as
-// a credit, and only then is the sender's place free. So a message is sent only where there is room for it, nothing
+// sent from where it lies and arrives in the receiver's copy at the same place; what the receiver releases comes back
+// as a credit, and only then is the sender's place free. So a message is sent only where there is room for it, nothing
 // that arrives ever has to wait, and no message blocks another.
 //
 // A Network has no thread: it moves when the thread that runs the rank's operation calls progress(). deliver() and
@@ -19,10 +19,11 @@
 #include <string>
 #include <vector>
 
-#include "base/descriptor.hpp"
+#include "base/process_descriptor.hpp"
 #include "base/types.hpp"
 #include "transport/doorbell.hpp"
 #include "transport/fifos.hpp"
+#include "transport/tcp/frame.hpp"
 
 namespace rondo::transport::tcp {
 
@@ -67,7 +68,7 @@ public:
     /// asks the dialer for the connections; the higher one waits for them. By the driving thread. Errors: SystemError
     /// where memory is short.
     memory::Fifo& fifo(int channel, Rank source, Rank destination, int tag, bool long_messages) override;
-    [[nodiscard]] std::size_t slot_bytes() const noexcept override { return slot_bytes_; }
+    [[nodiscard]] std::size_t slot_bytes() const noexcept override { return geometry_.slot_bytes; }
 
     // The driving thread. One at a time; whoever drives next must have seen what the one before did.
 
@@ -100,35 +101,29 @@ public:
 
     /// Hands over connection `flow` to `peer`: a connected, authenticated stream socket. One that is not expected (no
     /// such flow, one that is there already) is closed.
-    void deliver(Rank peer, int flow, Descriptor socket);
+    void deliver(Rank peer, int flow, ProcessDescriptor socket);
 
     /// Makes the wait() in progress, or else the next one, return at once.
     void wake() noexcept;
 
-    // What was moved, for tests and statistics.
-
-    struct Counts {
-        std::uint64_t bytes_sent = 0;      ///< frames included
-        std::uint64_t bytes_received = 0;  ///< likewise
-        std::uint64_t sends = 0;           ///< system calls that sent
-        std::uint64_t receives = 0;        ///< system calls that received
-    };
-    [[nodiscard]] Counts counts() const noexcept;
+    /// What was moved, for statistics. The driving thread.
+    [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
 
 private:
     struct Delivery {
         Rank peer;
         int flow;
-        Descriptor socket;
+        ProcessDescriptor socket;
     };
 
-    Link& link(Rank peer);
+    [[nodiscard]] Link* find(Rank peer) const noexcept { return links_[static_cast<std::size_t>(peer)].get(); }
+    Link& make_link(Rank peer);
     bool take_deliveries() noexcept;
-    void lose(Rank peer, std::string text) noexcept;
+    bool take(Delivery& delivery);
 
     const Rank rank_;
-    const std::uint32_t slots_;
-    const std::size_t slot_bytes_;
+    const Rank nranks_;
+    const Geometry geometry_;
     const int flows_;
     const std::chrono::milliseconds user_timeout_;
     Doorbell& bell_;
@@ -137,6 +132,8 @@ private:
     std::vector<std::unique_ptr<Link>> links_;  // by rank; null before its first mention
     std::vector<Link*> active_;                 // those that exist, in the order in which they came to be
     std::optional<Lost> lost_;
+    Counts counts_;
+    bool departing_ = false;
 
     std::mutex deliveries_mutex_;
     std::vector<Delivery> deliveries_;
