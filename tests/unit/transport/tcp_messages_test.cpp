@@ -114,7 +114,7 @@ public:
     bool step(Rank rank, std::mt19937& random, int& errors, std::uint32_t least, std::uint32_t most) {
         bool any = false;
         for (Stream& stream : streams_) {
-            const std::uint32_t burst = least + random() % (most - least + 1);
+            const auto burst = least + static_cast<std::uint32_t>(random() % (most - least + 1));
             for (std::uint32_t i = 0; i < burst; ++i) {
                 if (stream.source == rank) any = stream.write() || any;
                 if (stream.destination == rank) any = stream.take(errors) || any;
