@@ -28,3 +28,15 @@ target_include_directories(rondo_spdlog SYSTEM
                            INTERFACE $<TARGET_PROPERTY:spdlog::spdlog_header_only,INTERFACE_INCLUDE_DIRECTORIES>)
 target_compile_definitions(rondo_spdlog INTERFACE SPDLOG_FMT_EXTERNAL)
 target_link_libraries(rondo_spdlog INTERFACE rondo_fmt Threads::Threads)
+
+# libsodium has no CMake package.
+find_path(RONDO_SODIUM_INCLUDE sodium.h)
+find_library(RONDO_SODIUM_LIBRARY sodium)
+mark_as_advanced(RONDO_SODIUM_INCLUDE RONDO_SODIUM_LIBRARY)
+if(NOT RONDO_SODIUM_INCLUDE OR NOT RONDO_SODIUM_LIBRARY)
+  message(FATAL_ERROR "Rondo needs libsodium, which was not found.\nTo install it: apt-get install libsodium-dev\n"
+                      "All packages at once: scripts/install-packages")
+endif()
+add_library(rondo_sodium INTERFACE)
+target_include_directories(rondo_sodium SYSTEM INTERFACE ${RONDO_SODIUM_INCLUDE})
+target_link_libraries(rondo_sodium INTERFACE ${RONDO_SODIUM_LIBRARY})

@@ -14,13 +14,13 @@ struct Cause {
     Code code = Code::Success;
     Rank rank = -1;              ///< that met the failure first
     Rank peer = -1;              ///< that it has to do with
-    std::string text;            ///< the whole story in one sentence or two; holds what the fields below say
-    std::string operation;       ///< "all_reduce", "init", ...
+    std::string text{};          ///< the whole story in one sentence or two; holds what the fields below say
+    std::string operation{};     ///< "all_reduce", "init", ...
     std::uint64_t sequence = 0;  ///< number of the call
-    std::string object;          ///< the interface, address:port, file, setting, ... that it has to do with
-    std::string limit;           ///< that was passed, with its unit
-    std::string number;          ///< that passed it, with its unit
-    std::string remedy;          ///< what to do
+    std::string object{};        ///< the interface, address:port, file, setting, ... that it has to do with
+    std::string limit{};         ///< that was passed, with its unit
+    std::string number{};        ///< that passed it, with its unit
+    std::string remedy{};        ///< what to do
 
     bool operator==(const Cause&) const = default;
 };

@@ -175,7 +175,7 @@ SettingsReport evaluate(const SettingsInput& input) {
             try {
                 spec.set(report.settings, found->value);
             } catch (const Error& error) {
-                row.value = printable(found->value);
+                row.value = spec.type == "secret" ? std::string(kHiddenValue) : printable(found->value);
                 row.error = fmt::format("{}: {}={}: {}", found->source, spec.name, row.value, error.what());
                 report.errors.push_back(row.error);
             }

@@ -7,15 +7,27 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/algorithm_rules.hpp"
 #include "base/log.hpp"
+#include "base/network_settings.hpp"
 
 namespace rondo {
 
 enum class ProtocolChoice : std::uint8_t { Auto, Simple, LL, LL128 };
 enum class VerifyPlans : std::uint8_t { Auto, On, Off };
+
+/// The transports that may be chosen.
+struct Transports {
+    bool memory = true;
+    bool tcp = true;
+
+    /// As RONDO_TRANSPORT takes it.
+    [[nodiscard]] std::string text() const { return memory && tcp ? "memory,tcp" : memory ? "memory" : "tcp"; }
+    bool operator==(const Transports&) const = default;
+};
 
 struct Settings {
     LogLevel debug = LogLevel::Warn;
@@ -33,6 +45,9 @@ struct Settings {
     VerifyPlans verify_plans = VerifyPlans::Auto;
     std::string plan_file;
     std::int32_t nchannels = 0;  ///< 0: the library chooses
+    NetworkSettings network;
+    Transports transport;
+    std::int32_t nsocks = 1;  ///< connections between two ranks
 
     /// Reads environment and files. Throws Error(InvalidArgument) with every bad value, its source and what is allowed.
     static Settings from_environment();
@@ -42,6 +57,9 @@ struct Settings {
 
     bool operator==(const Settings&) const = default;
 };
+
+/// What is shown in place of the value of a setting of type "secret".
+inline constexpr std::string_view kHiddenValue = "(hidden)";
 
 /// One NAME=VALUE as found.
 struct Assignment {

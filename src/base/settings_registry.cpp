@@ -148,13 +148,39 @@ SettingSpec subsystems(std::string_view name, SubsystemMask Settings::*field, st
             .show = [=](const Settings& s) { return show_subsystems(s.*field); }};
 }
 
+constexpr std::array<std::pair<std::string_view, bool Transports::*>, 2> kTransports{
+    {{"memory", &Transports::memory}, {"tcp", &Transports::tcp}}};
+
+/// "memory,tcp": those allowed; "^tcp": all but these.
+Transports parse_transports(std::string_view text) {
+    const bool inverted = !text.empty() && text.front() == '^';
+    if (inverted) text.remove_prefix(1);
+    Transports transports{.memory = inverted, .tcp = inverted};
+    for (const std::string_view word : split_text(text, ',')) {
+        transports.*look_up(trim(word), kTransports, "transport") = !inverted;
+    }
+    if (transports == Transports{.memory = false, .tcp = false}) {
+        throw make_error(Code::InvalidArgument, "no transport is left (allowed: {})", join(names_of(kTransports)));
+    }
+    return transports;
+}
+
+SettingSpec transports(std::string_view name, Transports Settings::*field, std::string_view meaning) {
+    return {.name = name,
+            .type = "list",
+            .allowed = join(names_of(kTransports)),
+            .meaning = meaning,
+            .set = [=](Settings& s, std::string_view text) { s.*field = parse_transports(text); },
+            .show = [=](const Settings& s) { return (s.*field).text(); }};
+}
+
 // --- The settings ----------------------------------------------------------------------------------------------------
 
 constexpr std::uint64_t kKiB = 1024;
 constexpr std::uint64_t kGiB = kKiB * kKiB * kKiB;
 
 std::vector<SettingSpec> make_specs() {
-    return {
+    std::vector<SettingSpec> specs{
         choice("RONDO_DEBUG", &Settings::debug, kLogLevels, "level",
                "what is logged: nothing, the version, warnings, also information, also a trace of operations"),
         subsystems("RONDO_DEBUG_SUBSYS", &Settings::debug_subsys,
@@ -183,8 +209,14 @@ std::vector<SettingSpec> make_specs() {
                "milliseconds"),
         path("RONDO_PLAN_FILE", &Settings::plan_file, "the path of a plan file in JSON",
              "plan to use for the collective that it is for; verified before it runs"),
+        transports("RONDO_TRANSPORT", &Settings::transport,
+                   "transports that may be chosen, separated by commas; ^ in front: all but these"),
+        integer("RONDO_NSOCKS", &Settings::nsocks, 1, 16,
+                "TCP connections between two ranks; long messages are cut into pieces, which whichever is free takes"),
         integer("RONDO_NCHANNELS", &Settings::nchannels, 0, 16, "channels of each plan; 0: the library chooses"),
     };
+    for (SettingSpec& spec : network_setting_specs()) specs.push_back(std::move(spec));
+    return specs;
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 namespace rondo::bootstrap {
 
 class Acceptor;
+class Liveness;
 class Loop;
 class Registry;
 
@@ -63,9 +64,10 @@ public:
     [[nodiscard]] bool in_own_process() const noexcept { return Runtime::get().same_process(token_); }
 
     // For this room.
-    [[nodiscard]] Loop& loop() noexcept { return *loop_; }
+    [[nodiscard]] const std::shared_ptr<Loop>& loop() noexcept { return loop_; }
     [[nodiscard]] Registry& registry() noexcept { return *registry_; }
     [[nodiscard]] Acceptor& acceptor() noexcept { return *acceptor_; }
+    [[nodiscard]] Liveness& liveness() noexcept { return *liveness_; }
 
 private:
     const ProcessToken token_;
@@ -73,9 +75,10 @@ private:
     std::mutex start_mutex_;
     std::atomic<bool> started_{false};
     std::atomic<std::uint64_t> environment_number_{0};
-    std::unique_ptr<Loop> loop_;
+    std::shared_ptr<Loop> loop_;
     std::unique_ptr<Registry> registry_;
     std::unique_ptr<Acceptor> acceptor_;
+    std::unique_ptr<Liveness> liveness_;
     std::uint16_t port_ = 0;
     std::string unix_name_;
 };

@@ -32,6 +32,9 @@ struct Identity {
     bool operator==(const Identity&) const = default;
 };
 
+/// With a random key and secret.
+Identity new_identity();
+
 UniqueId encode(const Identity& identity);
 
 /// Errors: InvalidArgument for bytes that no version of this library made, or another version than this one.

@@ -54,7 +54,17 @@ TEST(Settings, EveryOneIsRead) {
                                              {"RONDO_SPIN_US", "15"},
                                              {"RONDO_VERIFY_PLANS", "On"},
                                              {"RONDO_PLAN_FILE", "/tmp/plan.json"},
-                                             {"RONDO_NCHANNELS", "3"}});
+                                             {"RONDO_NCHANNELS", "3"},
+                                             {"RONDO_TRANSPORT", "tcp"},
+                                             {"RONDO_NSOCKS", "2"},
+                                             {"RONDO_SOCKET_IFNAME", "^docker,lo"},
+                                             {"RONDO_PORT_RANGE", "40000-40099"},
+                                             {"RONDO_HOSTID", "rack 7"},
+                                             {"RONDO_COMM_ID", "[fd00::2]:4711"},
+                                             {"RONDO_RANK", "0"},
+                                             {"RONDO_NRANKS", "2"},
+                                             {"RONDO_COMM_SECRET", "sixteen letters!"},
+                                             {"RONDO_COMM_SECRET_FILE", "/tmp/secret"}});
     EXPECT_TRUE(report.errors.empty());
     const Settings& s = report.settings;
     EXPECT_EQ(s.debug, LogLevel::Trace);
@@ -74,6 +84,16 @@ TEST(Settings, EveryOneIsRead) {
     EXPECT_EQ(s.verify_plans, VerifyPlans::On);
     EXPECT_EQ(s.plan_file, "/tmp/plan.json");
     EXPECT_EQ(s.nchannels, 3);
+    EXPECT_EQ(s.nsocks, 2);
+    EXPECT_EQ(s.transport, (Transports{.memory = false, .tcp = true}));
+    EXPECT_EQ(s.network, (NetworkSettings{.socket_ifname = "^docker,lo",
+                                          .port_range = {40000, 40099},
+                                          .host_id = "rack 7",
+                                          .comm_id = "[fd00::2]:4711",
+                                          .rank = 0,
+                                          .nranks = 2,
+                                          .comm_secret = "sixteen letters!",
+                                          .comm_secret_file = "/tmp/secret"}));
     for (const SettingRow& row : report.rows) {
         EXPECT_EQ(row.source, "environment") << row.name;
         EXPECT_NE(row.value, row.default_value) << row.name;
@@ -114,10 +134,12 @@ TEST(Settings, BadValueNamesItselfItsSourceAndWhatIsAllowed) {
 
 TEST(Settings, EveryTypeRefusesNonsense) {
     for (const SettingSpec& spec : setting_specs()) {
-        const std::string value = spec.type == "path" ? "a\x01z" : "zzz";
+        const bool text = spec.type == "path" || spec.type == "text";
+        const std::string value = text ? "a\x01z" : "zzz";
         const SettingsReport report = report_of({{std::string(spec.name), value}});
         ASSERT_EQ(report.errors.size(), 1U) << spec.name;
-        EXPECT_EQ(report.errors[0].rfind(fmt::format("environment: {}={}: ", spec.name, printable(value)), 0), 0U)
+        const std::string shown = spec.type == "secret" ? std::string(kHiddenValue) : printable(value);
+        EXPECT_EQ(report.errors[0].rfind(fmt::format("environment: {}={}: ", spec.name, shown), 0), 0U)
             << report.errors[0];
         EXPECT_NE(report.errors[0].find("(allowed: "), std::string::npos) << report.errors[0];
     }
