@@ -36,12 +36,26 @@ rondo_feature(
 find_program(RONDO_MPICXX NAMES mpicxx mpic++)
 mark_as_advanced(RONDO_MPICXX)
 set(rondo_mpi_detail "no mpicxx")
-if(RONDO_MPICXX)
-  set(rondo_mpi_detail "${RONDO_MPICXX}")
+set(rondo_mpi_found FALSE)
+if(RONDO_MPICXX AND NOT RONDO_MPI STREQUAL "OFF")
+  # The C interface, from C++.
+  find_package(MPI QUIET COMPONENTS C)
+  set(rondo_mpi_found ${MPI_C_FOUND})
+  set(rondo_mpi_detail "MPI ${MPI_C_VERSION}, ${RONDO_MPICXX}")
+  if(NOT MPI_C_FOUND)
+    set(rondo_mpi_detail "${RONDO_MPICXX} does not compile a C program")
+  endif()
 endif()
 rondo_feature(
-  NAME MPI FOR "MPI launcher and baseline of the perf-tests" FOUND "${RONDO_MPICXX}" DETAIL "${rondo_mpi_detail}"
-  INSTALL "apt-get install libopenmpi-dev openmpi-bin" SOURCES ${PROJECT_SOURCE_DIR}/perf-tests/mpi/*.cpp)
+  NAME MPI FOR "mpirun as launcher of the perf-tests, tests against MPI" FOUND "${rondo_mpi_found}"
+  DETAIL "${rondo_mpi_detail}" INSTALL "apt-get install libopenmpi-dev openmpi-bin"
+  SOURCES ${PROJECT_SOURCE_DIR}/perf-tests/mpi/mpi.cpp)
+if(RONDO_HAVE_MPI)
+  add_library(rondo_mpi INTERFACE)
+  target_link_libraries(rondo_mpi INTERFACE MPI::MPI_C)
+  # The C++ bindings that MPI 3 has dropped.
+  target_compile_definitions(rondo_mpi INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+endif()
 
 # --- hwloc ----------------------------------------------------------------------------------------------------------
 set(rondo_hwloc_detail "no hwloc")

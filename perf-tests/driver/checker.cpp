@@ -27,6 +27,15 @@ const Segment* written(const std::vector<Segment>& segments) {
     return nullptr;
 }
 
+/// Barriers in a checked round.
+constexpr std::size_t kBarriers = 64;
+
+/// The clock that all processes of a machine share.
+std::int64_t monotonic_now() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
 void spin_for(std::chrono::nanoseconds time) {
     const auto end = std::chrono::steady_clock::now() + time;
     while (std::chrono::steady_clock::now() < end) {}
@@ -47,25 +56,25 @@ bool Checker::run_round(std::uint64_t first, bool inject) {
     }
     operation_.write_inputs(first, slots);
     const std::vector<Traffic> before = traffic();
-    team_.meet();
+    team_.meet(thread_);
     for (std::size_t slot = 0; slot < slots; ++slot) operation_.launch_once(slot);
-    team_.meet();
+    team_.meet(thread_);
     check_traffic(before, slots);
     const bool injected = inject && inject_error();
-    team_.meet();
+    team_.meet(thread_);
     check_outputs(first, slots, true);
     return injected;
 }
 
 void Checker::check_outputs(std::uint64_t first, std::size_t calls, bool poisoned) {
     write_expected(first, calls);
-    team_.meet();
+    team_.meet(thread_);
     for (RankState& rank : operation_.ranks()) {
         for (std::size_t slot = 0; slot < calls; ++slot) {
             check_slot(rank, slot, operation_.inputs(first + slot), poisoned);
         }
     }
-    team_.meet();
+    team_.meet(thread_);
 }
 
 void Checker::write_expected(std::uint64_t first, std::size_t calls) {
@@ -217,10 +226,14 @@ bool Checker::inject_error() {
 }
 
 bool Checker::run_barrier_round(std::uint64_t first, bool inject) {
-    constexpr std::uint64_t kBarriers = 64;
-    const auto n = static_cast<std::size_t>(operation_.options().nranks());
+    const Options& options = operation_.options();
+    const auto n = static_cast<std::size_t>(options.nranks());
+    const auto begin = static_cast<std::size_t>(options.first_rank());
+    const std::size_t end = begin + static_cast<std::size_t>(options.ranks_per_process());
     const std::vector<Traffic> before = traffic();
     std::vector<std::int64_t> seen(n);
+    std::vector<Team::Stay>& stays = team_.stays[static_cast<std::size_t>(thread_)];
+    stays.clear();
     for (std::uint64_t i = 0; i < kBarriers; ++i) {
         const auto mark = static_cast<std::int64_t>(first + i);
         // One rank comes late, each in its turn, so that a barrier that lets others go too early is seen.
@@ -229,23 +242,54 @@ bool Checker::run_barrier_round(std::uint64_t first, bool inject) {
             // Relaxed: that others see the mark after the barrier is the barrier's own promise.
             team_.marks[static_cast<std::size_t>(rank.rank)].value.store(mark, std::memory_order_relaxed);
         }
+        const std::int64_t came = monotonic_now();
         operation_.launch_once(0);
-        for (std::size_t peer = 0; peer < n; ++peer) {
+        stays.push_back({came, monotonic_now()});
+        for (std::size_t peer = begin; peer < end; ++peer) {
             seen[peer] = team_.marks[peer].value.load(std::memory_order_relaxed);
         }
-        const bool flip = inject && i + 1 == kBarriers && operation_.ranks().back().rank + 1 == static_cast<int>(n);
-        if (flip) seen[0] ^= 1;
-        for (std::size_t peer = 0; peer < n; ++peer) {
+        const auto last = static_cast<std::size_t>(operation_.ranks().back().rank);
+        if (inject && i + 1 == kBarriers && last + 1 == n) seen[last] ^= 1;
+        for (std::size_t peer = begin; peer < end; ++peer) {
             if (seen[peer] == mark) continue;
             ++team_.wrong;
             team_.note(fmt::format("rank {}: barrier {}: left while rank {} was at {}", operation_.ranks()[0].rank,
                                    mark, peer, seen[peer]));
         }
-        team_.meet();
+        team_.meet(thread_);
     }
+    if (thread_ == 0) compare_stays(first);
     check_traffic(before, kBarriers);
-    team_.meet();
+    team_.meet(thread_);
     return inject;
+}
+
+void Checker::compare_stays(std::uint64_t first) {
+    Processes& processes = team_.processes();
+    if (processes.count() == 1) return;
+    // Of each barrier: when the last thread here came and when the first one left.
+    std::vector<std::int64_t> mine;
+    for (std::size_t i = 0; i < kBarriers; ++i) {
+        Team::Stay all = team_.stays[0][i];
+        for (const auto& stays : team_.stays) {
+            all.came = std::max(all.came, stays[i].came);
+            all.left = std::min(all.left, stays[i].left);
+        }
+        mine.push_back(all.came);
+        mine.push_back(all.left);
+    }
+    const std::vector<std::int64_t> others = processes.all_gather(mine);
+    for (int process = 0; process < processes.count(); ++process) {
+        // Clocks of different machines cannot be compared.
+        if (process == processes.index() || !team_.same_machine[static_cast<std::size_t>(process)]) continue;
+        const std::int64_t* const theirs = others.data() + static_cast<std::size_t>(process) * mine.size();
+        for (std::size_t i = 0; i < kBarriers; ++i) {
+            if (theirs[2 * i] <= mine[2 * i + 1]) continue;
+            ++team_.wrong;
+            team_.note(fmt::format("process {}: barrier {}: left {} ns before process {} came to it", processes.index(),
+                                   first + i, theirs[2 * i] - mine[2 * i + 1], process));
+        }
+    }
 }
 
 }  // namespace rondo::perf

@@ -31,6 +31,8 @@ private:
     using Query = rondoResult_t (*)(rondoComm_t, std::uint64_t*, std::uint64_t*, std::uint64_t*);
 
     bool run_barrier_round(std::uint64_t first, bool inject);
+    /// Thread 0: did anyone here leave a barrier before another process of this machine had come to it?
+    void compare_stays(std::uint64_t first);
     void write_expected(std::uint64_t first, std::size_t calls);
     void check_slot(RankState& rank, std::size_t slot, const Inputs& inputs, bool poisoned);
     void check_inputs(const RankState& rank, std::size_t slot, const Inputs& inputs);

@@ -99,6 +99,8 @@ Machine describe_machine() {
         machine.kernel = fmt::format("{} {} {}", names.sysname, names.release, names.machine);
         if (machine.cpu.empty()) machine.cpu = names.machine;
     }
+    machine.boot = read_text("/proc/sys/kernel/random/boot_id");
+    machine.boot = machine.boot.substr(0, machine.boot.find('\n'));
     machine.cores = allowed_cores();
     machine.memory_bytes = kibibytes(proc_value(read_text("/proc/meminfo"), "MemTotal"));
     return machine;

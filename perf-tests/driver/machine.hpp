@@ -13,6 +13,7 @@ struct Machine {
     int cores = 0;  ///< that this process may run on
     std::uint64_t memory_bytes = 0;
     std::string kernel;
+    std::string boot;  ///< id of this boot of the kernel; "" where it cannot be read
 };
 
 Machine describe_machine();

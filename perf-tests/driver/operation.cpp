@@ -29,7 +29,8 @@ Operation::Operation(Team& team, int thread, const std::vector<Case>& schedule)
         most = std::max(most, SlotLayout{sizes.larger, misalignment, blocking.slots}.total());
     }
     const int per_thread = options().ranks_per_thread;
-    for (int rank = thread * per_thread; rank < (thread + 1) * per_thread; ++rank) {
+    const int first = options().first_rank() + thread * per_thread;
+    for (int rank = first; rank < first + per_thread; ++rank) {
         ranks_.push_back({rank, Arena(most), Arena(most), {}});
     }
 }

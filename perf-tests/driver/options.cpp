@@ -98,12 +98,18 @@ std::string footer_of(const Collective& collective) {
         "each\n"
         "iteration is a block. --back-to-back writes the inputs once and runs all iterations without a barrier, as\n"
         "nccl-tests does: faster for small sizes, since input lines stay shared between caches.\n"
-        "time: mean over iterations, then over threads as -a says; p50, p99: of the iterations' times after -a.\n\n"
+        "time: mean over iterations, then over the threads of all processes as -a says; p50, p99: of the iterations' "
+        "times after -a.\n\n"
         "What is checked (-c): every element of every rank, the guard bytes around each buffer, inputs that must stay "
         "as\n"
         "they were, and bytes and messages on every edge against the plan's own arithmetic; in as many rounds as -c "
         "says\n"
         "and, except with --back-to-back, after the last timed block too.\n\n"
+        "Processes: --procs N forks N of them; mpirun, torchrun and srun start them likewise, and so do "
+        "RONDO_COMM_ID,\n"
+        "RONDO_RANK (of the process) and RONDO_NRANKS (processes), with RONDO_COMM_SECRET between machines. Ranks are\n"
+        "processes x threads; process 0 prints. A wrong element or an error in any process is seen in the status of "
+        "all.\n\n"
         "Exit status: 0 all right; 1 wrong values or an error; 2 wrong usage.\n"
         "Environment: RONDO_TESTS_PROGRESS=1 writes progress to stderr also where it is no terminal.\n",
         collective.bus_formula);
@@ -168,8 +174,12 @@ void add_what(CLI::App& app, Options& o, std::string& root) {
         "seed of the inputs (1)", "N");
 }
 
-void add_how(CLI::App& app, Options& o, bool& single_thread) {
-    add_count(app, "-t,--nthreads", "-t/--nthreads", o.threads, 1, kMaxRanks, "threads");
+void add_how(CLI::App& app, Options& o, bool& single_thread, int& threads) {
+    add_count(app, "--procs", "--procs", o.procs, 1, kMaxRanks,
+              "processes to fork on this machine, without a launcher; 0: none");
+    add(
+        app, "-t,--nthreads", [&](const std::string& v) { threads = parse_number("-t/--nthreads", v, 1, kMaxRanks); },
+        "threads of each process (1 with --procs or a launcher, else 2)", "N");
     add_count(app, "-g,--ngpus", "-g/--ngpus", o.ranks_per_thread, 1, kMaxRanks,
               "ranks of each thread, driven by it in groups");
     app.add_flag("--single-thread", single_thread, "one thread drives all ranks in groups: -t 1 -g (t x g)");
@@ -214,9 +224,11 @@ void check_together(Options& o) {
     if (o.step_factor == 1 && o.step_bytes == 0 && o.min_bytes != o.max_bytes) {
         throw UsageError("-i/--stepbytes: '0' is not allowed with -b below -e; allowed is at least 1, or -f 2 and up");
     }
-    if (o.threads > kMaxRanks / o.ranks_per_thread) {
-        throw UsageError(fmt::format("-t {} times -g {} is {} ranks; allowed is at most {}", o.threads,
-                                     o.ranks_per_thread, std::int64_t{o.threads} * o.ranks_per_thread, kMaxRanks));
+    const std::int64_t ranks = std::int64_t{o.threads} * o.ranks_per_thread * o.processes;
+    if (ranks > kMaxRanks) {
+        throw UsageError(
+            fmt::format("-t {} times -g {}{} is {} ranks; allowed is at most {}", o.threads, o.ranks_per_thread,
+                        o.processes > 1 ? fmt::format(" times {} processes", o.processes) : "", ranks, kMaxRanks));
     }
     if (o.inject_error && o.checks == 0) {
         throw UsageError("--inject-error with -c/--check '0' would not be seen; allowed is -c 1 and up");
@@ -246,17 +258,34 @@ std::uint64_t parse_size(std::string_view flag, std::string_view text) {
     return static_cast<std::uint64_t>(bytes);
 }
 
-CommandLine parse_command_line(const Collective& collective, int argc, const char* const* argv) {
+namespace {
+
+/// Ranks are threads times processes; who starts the processes says how many.
+void count_processes(Options& o, const Launch& launch, int threads) {
+    if (o.procs > 0 && launch.starter != Starter::Alone) {
+        throw UsageError(
+            fmt::format("--procs {} in a process {}; allowed is one of the two", o.procs, name_of(launch.starter)));
+    }
+    o.processes = o.procs > 0 ? o.procs : launch.processes;
+    o.process = launch.process;
+    const bool launched = o.procs > 0 || launch.starter != Starter::Alone;
+    o.threads = threads > 0 ? threads : launched ? 1 : 2;
+}
+
+}  // namespace
+
+CommandLine parse_command_line(const Collective& collective, int argc, const char* const* argv, const Launch& launch) {
     CommandLine line;
     std::string root;
     bool single_thread = false;
+    int threads = 0;
     bool version = false;
     CLI::App app(fmt::format("Measures and checks {}.", collective.function), std::string(collective.program));
     app.allow_extras();
     app.footer(footer_of(collective));
     add_sizes_and_counts(app, line.options);
     add_what(app, line.options, root);
-    add_how(app, line.options, single_thread);
+    add_how(app, line.options, single_thread, threads);
     add_output(app, line.options);
     app.add_flag("--version", version, "print the version and the library's build");
     try {
@@ -275,9 +304,10 @@ CommandLine parse_command_line(const Collective& collective, int argc, const cha
         line.print = version_line() + "\n" + rondoGetBuildInfo() + "\n";
         return line;
     }
+    count_processes(line.options, launch, threads);
     check_together(line.options);
     if (single_thread) {
-        line.options.ranks_per_thread = line.options.nranks();
+        line.options.ranks_per_thread = line.options.ranks_per_process();
         line.options.threads = 1;
     }
     if (!root.empty()) line.options.roots = parse_roots(root, line.options.nranks());

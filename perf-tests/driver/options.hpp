@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "driver/collective.hpp"
+#include "driver/launch.hpp"
 
 namespace rondo::perf {
 
@@ -29,7 +30,11 @@ struct Options {
     std::vector<rondoDataType_t> types{rondoFloat32};
     std::vector<rondoRedOp_t> ops{rondoSum};
     std::vector<int> roots{0};
-    int threads = 2;
+    int procs = 0;  ///< --procs: processes to fork; 0: none
+    int processes = 1;
+    int process = 0;         ///< number of this one
+    int processes_here = 1;  ///< on this machine; they share its cores and memory
+    int threads = 2;         ///< of each process
     int ranks_per_thread = 1;
     Average average = Average::Mean;
     double timeout = 0;  ///< seconds; 0: the library's setting
@@ -44,7 +49,11 @@ struct Options {
     std::string algo;  ///< "": follow RONDO_ALGO
     std::uint64_t seed = 1;
 
-    [[nodiscard]] int nranks() const noexcept { return threads * ranks_per_thread; }
+    [[nodiscard]] int nranks() const noexcept { return processes * ranks_per_process(); }
+    [[nodiscard]] int ranks_per_process() const noexcept { return threads * ranks_per_thread; }
+    [[nodiscard]] int ranks_here() const noexcept { return processes_here * ranks_per_process(); }
+    /// The first rank of this process.
+    [[nodiscard]] int first_rank() const noexcept { return process * ranks_per_process(); }
     /// Bytes by which buffers of this element size are moved off their alignment.
     [[nodiscard]] std::size_t misalignment(std::size_t element_size) const noexcept {
         return unalign_bytes ? unalign : unalign * element_size;
@@ -66,7 +75,8 @@ struct CommandLine {
     std::optional<std::string> print;
 };
 
-/// Throws UsageError.
-CommandLine parse_command_line(const Collective& collective, int argc, const char* const* argv);
+/// `launch`: what a launcher has started, if one has. Throws UsageError.
+CommandLine parse_command_line(const Collective& collective, int argc, const char* const* argv,
+                               const Launch& launch = {});
 
 }  // namespace rondo::perf

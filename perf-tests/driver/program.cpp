@@ -8,9 +8,15 @@
 #include <cstdlib>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <sstream>
 #include <system_error>
 #include <thread>
 
+#include "driver/fork.hpp"
+#include "driver/machine.hpp"
+#include "driver/processes.hpp"
+#include "driver/program.hpp"
 #include "driver/report.hpp"
 #include "driver/table.hpp"
 #include "driver/team.hpp"
@@ -24,6 +30,15 @@ constexpr int kOk = 0;
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 constexpr std::size_t kMaxShownNotes = 10;
+/// Seconds that a process may be busy between two calls (filling buffers, checking) with the others waiting for it.
+constexpr double kProcessPatience = 60;
+
+/// -h and --version need no other process.
+bool asks_for_text(int argc, const char* const* argv) {
+    return std::any_of(argv + 1, argv + argc, [](std::string_view argument) {
+        return argument == "-h" || argument == "--help" || argument == "--version";
+    });
+}
 
 /// What was found wrong, below the row.
 void print_notes(const std::vector<std::string>& notes, Table& table) {
@@ -36,13 +51,18 @@ void print_notes(const std::vector<std::string>& notes, Table& table) {
 /// Everything that a finished row is written to.
 class Output final : public RowSink {
 public:
-    Output(const Collective& collective, const Options& options, const Machine& machine, int argc,
-           const char* const* argv)
+    /// `first`: of process 0; others print and write nothing.
+    Output(const Collective& collective, const Options& options, const Machine& machine,
+           std::span<const ProcessInfo> processes, bool first, int argc, const char* const* argv)
         : collective_(collective),
           options_(options),
-          json_(collective, options, machine, argc, argv),
-          table_(options.json == "-" ? stderr : stdout, options, isatty(STDERR_FILENO) != 0 || progress_asked(),
-                 isatty(STDERR_FILENO) != 0) {
+          first_(first),
+          json_(collective, options, machine, processes, argc, argv),
+          table_(!first                ? nullptr
+                 : options.json == "-" ? stderr
+                                       : stdout,
+                 options, first && (isatty(STDERR_FILENO) != 0 || progress_asked()), isatty(STDERR_FILENO) != 0) {
+        if (!first) return;
         if (!options.json.empty() && options.json != "-") {
             json_file_ = create_file("-J/--json", options.json);
             table_.print(fmt::format("# Writing JSON output to {}\n", json_file_->path));
@@ -69,6 +89,7 @@ public:
 
     /// Closing lines and files. False if a file could not be written.
     bool end(const Outcome& outcome) {
+        if (!first_) return true;
         table_.print(footer_text(collective_, outcome));
         json_.end(outcome);
         const std::string text = json_.document().dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -94,6 +115,7 @@ private:
 
     const Collective& collective_;
     const Options& options_;
+    bool first_;
     JsonReport json_;
     Table table_;
     std::optional<NewFile> json_file_;
@@ -186,33 +208,39 @@ void run_threads(Team& team, const std::vector<Case>& schedule, RowSink& sink, O
     for (std::thread& thread : threads) thread.join();
 }
 
-/// Lowers -e to what memory holds, and says so as nccl-tests does.
-void limit_memory(const Collective& collective, Options& options, Table& table) {
+/// Lowers -e to what memory holds, in all processes alike, and says so as nccl-tests does.
+void limit_memory(const Collective& collective, Options& options, Processes& processes, Table& table) {
     const std::uint64_t available = available_memory();
-    if (available == 0) return;
-    const std::uint64_t limit = memory_limit(available, options.nranks());
-    if (!fit_into_memory(limit, collective, options)) return;
+    const std::uint64_t limit = memory_limit(available, options.ranks_here());
+    const std::uint64_t asked = options.max_bytes;
+    if (available != 0) fit_into_memory(limit, collective, options);
+    options.max_bytes = processes.min(options.max_bytes);
+    options.min_bytes = std::min(options.min_bytes, options.max_bytes);
+    if (options.max_bytes == asked) return;
     table.print(
         fmt::format("#\n# Reducing maxBytes to {} due to memory limitation ({} MiB available, buffers of {} "
                     "ranks may take {} MiB)\n",
-                    options.max_bytes, available >> 20, options.nranks(), limit >> 20));
+                    options.max_bytes, available >> 20, options.ranks_here(), limit >> 20));
 }
 
-void run(const Collective& collective, Options& options, Output& output, Outcome& outcome) {
-    Team team(collective, options);
-    limit_memory(collective, options, output.table());
+void run(const Collective& collective, Options& options, Processes& processes, const rondoUniqueId& id,
+         const std::vector<bool>& same_machine, Output& output, Outcome& outcome) {
+    Team team(collective, options, processes, id);
+    team.same_machine = same_machine;
+    limit_memory(collective, options, processes, output.table());
     const std::vector<Case> schedule = schedule_of(collective, options);
     team.expected = make_expected(collective, options, schedule);
     output.table().print(column_text(options));
     run_threads(team, schedule, output, outcome);
-    print_notes(team.take_notes(), output.table());  // of a row that was not finished
+    const std::vector<std::string> rest = team.take_notes();  // of a row that was not finished
+    print_notes(rest, output.table());
     outcome.errors = team.failures();
     for (const std::string& failure : outcome.errors) {
         output.table().print("# error: " + failure + "\n");
         fmt::print(stderr, "{}: {}\n", collective.program, failure);
     }
-    const std::vector<std::string> notes = team.notes();
-    outcome.errors.insert(outcome.errors.end(), notes.begin(), notes.end());
+    outcome.errors.insert(outcome.errors.end(), outcome.notes.begin(), outcome.notes.end());
+    outcome.errors.insert(outcome.errors.end(), rest.begin(), rest.end());
     outcome.wrong += team.out_of_bounds;
     const bool found = outcome.wrong > 0 || !outcome.errors.empty();
     if (options.inject_error && !found) {
@@ -220,35 +248,122 @@ void run(const Collective& collective, Options& options, Output& output, Outcome
     }
 }
 
-int measure(const Collective& collective, Options options, int argc, const char* const* argv) {
+/// What the header says of each process. Fields are separated by a character that none of them has.
+std::vector<ProcessInfo> share_infos(Processes& processes, const Machine& machine) {
+    constexpr char kSeparator = '\n';
+    std::vector<ProcessInfo> infos;
+    for (const std::string& text : processes.all_gather(
+             fmt::format("{1}{0}{2}{0}{3}{0}{4}", kSeparator, machine.host, getpid(), machine.boot, machine.cpu))) {
+        std::istringstream fields(text);
+        ProcessInfo info;
+        std::string pid;
+        std::getline(fields, info.host, kSeparator);
+        std::getline(fields, pid, kSeparator);
+        std::getline(fields, info.boot, kSeparator);
+        std::getline(fields, info.cpu, kSeparator);
+        info.pid = std::stol(pid);
+        infos.push_back(std::move(info));
+    }
+    return infos;
+}
+
+}  // namespace
+
+int run_process(const Collective& collective, Options options, const Launch& launch, const Ids& ids, int argc,
+                const char* const* argv) {
+    Processes processes(launch, ids.processes, options.timeout > 0 ? options.timeout + kProcessPatience : 0);
     const Machine machine = describe_machine();
-    Output output(collective, options, machine, argc, argv);
-    output.table().print(header_text(collective, options, machine, getpid()));
+    const std::vector<ProcessInfo> infos = share_infos(processes, machine);
+    std::vector<bool> same_machine;
+    for (const ProcessInfo& info : infos) same_machine.push_back(info.boot == machine.boot);
+    options.processes_here = static_cast<int>(std::count(same_machine.begin(), same_machine.end(), true));
+
+    std::optional<Output> output;
+    std::uint64_t refused = kOk;
+    try {
+        output.emplace(collective, options, machine, infos, processes.first(), argc, argv);
+        output->table().print(header_text(collective, options, infos, launch.starter));
+    } catch (const UsageError& error) {
+        fmt::print(stderr, "{}: {}\n", collective.program, error.what());
+        refused = kUsage;
+    }
+    refused = processes.max(refused);
+    if (refused != kOk) return static_cast<int>(refused);
+
     Outcome outcome;
     try {
-        run(collective, options, output, outcome);
+        run(collective, options, processes, ids.ranks, same_machine, *output, outcome);
     } catch (const std::exception& error) {
+        processes.abort();
         outcome.errors.emplace_back(error.what());
-        output.table().print(fmt::format("# error: {}\n", error.what()));
+        output->table().print(fmt::format("# error: {}\n", error.what()));
         fmt::print(stderr, "{}: {}\n", collective.program, error.what());
     }
-    if (!output.end(outcome)) {
+    bool ok = outcome.ok();
+    if (!output->end(outcome)) {
         fmt::print(stderr, "{}: results could not be written: disk full?\n", collective.program);
-        return kFailed;
+        ok = false;
     }
-    return outcome.ok() ? kOk : kFailed;
+    // All learn whether process 0 could write, and nobody leaves before it has.
+    if (ok) ok = processes.min(1) == 1;
+    return ok ? kOk : kFailed;
+}
+
+namespace {
+
+/// Ends MPI when the process leaves the run.
+class LaunchEnd {
+public:
+    explicit LaunchEnd(Starter starter) : starter_(starter) {}
+    LaunchEnd(const LaunchEnd&) = delete;
+    LaunchEnd& operator=(const LaunchEnd&) = delete;
+    ~LaunchEnd() { leave_launch(starter_); }
+
+private:
+    Starter starter_;
+};
+
+int run_launched(const Collective& collective, Starter starter, int argc, char** argv) {
+    Ids ids;
+    const LaunchEnd end(starter);
+    const Launch launch = join_launch(starter, ids);
+    CommandLine line;
+    try {
+        line = parse_command_line(collective, argc, argv, launch);
+    } catch (const UsageError& error) {
+        if (launch.process == 0) fmt::print(stderr, "{}: {}\n", collective.program, error.what());
+        return kUsage;
+    }
+    return run_process(collective, std::move(line.options), launch, ids, argc, argv);
+}
+
+int run_here(const Collective& collective, Options options, int argc, char** argv) {
+    if (options.procs == 0) return run_process(collective, std::move(options), {}, {}, argc, argv);
+    const std::string program(collective.program);
+    return run_forked(program.c_str(), options.procs, [&](int process, IdPipes& pipes) {
+        try {
+            const Launch launch{Starter::Forked, options.procs, process};
+            options.process = process;
+            return run_process(collective, options, launch, pipes.exchange(process), argc, argv);
+        } catch (const std::exception& error) {
+            fmt::print(stderr, "{}: process {}: {}\n", program, process, error.what());
+            return kFailed;
+        }
+    });
 }
 
 }  // namespace
 
 int run_program(const Collective& collective, int argc, char** argv) {
     try {
-        CommandLine line = parse_command_line(collective, argc, argv);
-        if (line.print) {
+        const Starter starter = starter_in_environment();
+        if (starter == Starter::Alone || asks_for_text(argc, argv)) {
+            CommandLine line = parse_command_line(collective, argc, argv);
+            if (!line.print) return run_here(collective, std::move(line.options), argc, argv);
             fmt::print("{}", *line.print);
             return kOk;
         }
-        return measure(collective, std::move(line.options), argc, argv);
+        return run_launched(collective, starter, argc, argv);
     } catch (const UsageError& error) {
         fmt::print(stderr, "{}: {}\n", collective.program, error.what());
         return kUsage;

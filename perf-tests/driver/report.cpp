@@ -57,22 +57,24 @@ Json traffic_json(const std::vector<Edge>& edges) {
     return {{"bytes", bytes}, {"messages", messages}, {"direct_bytes", direct}, {"edges", edges_json(edges)}};
 }
 
-Json devices_json(const Options& options, const Machine& machine) {
+Json devices_json(const Options& options, std::span<const ProcessInfo> processes) {
     Json devices = Json::array();
     for (int rank = 0; rank < options.nranks(); ++rank) {
+        const ProcessInfo& process = processes[static_cast<std::size_t>(rank / options.ranks_per_process())];
         devices.push_back({{"rank", rank},
                            {"group", 0},
-                           {"pid", static_cast<long>(getpid())},
-                           {"hostname", machine.host},
+                           {"pid", process.pid},
+                           {"hostname", process.host},
                            {"device", rank},
                            {"device_hex", "host"},
-                           {"device_info", machine.cpu}});
+                           {"device_info", process.cpu}});
     }
     return devices;
 }
 
-Json config_json(const Options& o, const Machine& machine) {
+Json config_json(const Options& o, std::span<const ProcessInfo> processes) {
     Json config;
+    config["nprocesses"] = o.processes;
     config["nthreads"] = o.threads;
     config["ngpus"] = o.ranks_per_thread;
     config["minimum_bytes"] = o.min_bytes;
@@ -94,7 +96,7 @@ Json config_json(const Options& o, const Machine& machine) {
     config["inject_error"] = o.inject_error;
     config["algo"] = o.algo;
     config["seed"] = o.seed;
-    config["devices"] = devices_json(o, machine);
+    config["devices"] = devices_json(o, processes);
     return config;
 }
 
@@ -118,8 +120,8 @@ NewFile create_file(std::string_view flag, const std::string& path) {
     return {std::move(file), name};
 }
 
-JsonReport::JsonReport(const Collective& collective, const Options& options, const Machine& machine, int argc,
-                       const char* const* argv)
+JsonReport::JsonReport(const Collective& collective, const Options& options, const Machine& machine,
+                       std::span<const ProcessInfo> processes, int argc, const char* const* argv)
     : program_(collective.program), iterations_(options.iterations) {
     int library = 0;
     rondoGetVersion(&library);
@@ -137,8 +139,8 @@ JsonReport::JsonReport(const Collective& collective, const Options& options, con
                             {"kernel", machine.kernel}};
     document_["bus_bw_formula"] = fmt::format("alg_bw x {}", collective.bus_formula);
     document_["units"] = {{"time", "us"}, {"bandwidth", "1e9 bytes/s"}, {"size", "bytes"}};
-    document_["config"] = config_json(options, machine);
-    document_["devices"] = devices_json(options, machine);
+    document_["config"] = config_json(options, processes);
+    document_["devices"] = devices_json(options, processes);
     document_["results"] = Json::array();
 }
 

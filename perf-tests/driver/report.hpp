@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 
 #include "driver/machine.hpp"
@@ -28,8 +29,8 @@ NewFile create_file(std::string_view flag, const std::string& path);
 /// Collects a run; the document is whole at every time.
 class JsonReport {
 public:
-    JsonReport(const Collective& collective, const Options& options, const Machine& machine, int argc,
-               const char* const* argv);
+    JsonReport(const Collective& collective, const Options& options, const Machine& machine,
+               std::span<const ProcessInfo> processes, int argc, const char* const* argv);
 
     void row(const Row& row);
     void end(const Outcome& outcome);

@@ -44,10 +44,19 @@ struct Row {
     std::string timestamp;
 };
 
+/// A process of the run, for the header.
+struct ProcessInfo {
+    std::string host;
+    long pid = 0;
+    std::string boot;  ///< of the machine's kernel: equal where two processes share a machine
+    std::string cpu;
+};
+
 struct Outcome {
     std::uint64_t wrong = 0;  ///< wrong elements in all rows, and guard bytes overwritten
     double bus_bw_sum = 0;
     int bus_bw_count = 0;
+    std::vector<std::string> notes;  ///< what was found wrong in finished rows, by all processes
     std::vector<std::string> errors;
 
     [[nodiscard]] double average_bus_bw() const noexcept { return bus_bw_count == 0 ? 0 : bus_bw_sum / bus_bw_count; }

@@ -73,7 +73,8 @@ std::uint64_t memory_of(std::uint64_t bytes, const Collective& collective, const
     const Blocking blocking = blocking_of(bytes, options);
     const std::uint64_t one = SlotLayout{bytes, options.misalignment(8), blocking.slots}.total();
     const std::uint64_t expected = collective.reduces && options.checks > 0 ? bytes * blocking.slots : 0;
-    return 2 * one * static_cast<std::uint64_t>(options.nranks()) + expected;
+    return 2 * one * static_cast<std::uint64_t>(options.ranks_here()) +
+           expected * static_cast<std::uint64_t>(options.processes_here);
 }
 
 bool fit_into_memory(std::uint64_t limit, const Collective& collective, Options& options) noexcept {

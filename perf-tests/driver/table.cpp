@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "driver/element.hpp"
+#include "driver/machine.hpp"
 
 namespace rondo::perf {
 
@@ -40,7 +41,8 @@ std::string short_number(double value, int width) {
     return fmt::format("{:{}.{}e}", value, width, width >= 7 ? 1 : 0);
 }
 
-std::string header_text(const Collective& collective, const Options& o, const Machine& machine, long pid) {
+std::string header_text(const Collective& collective, const Options& o, std::span<const ProcessInfo> processes,
+                        Starter starter) {
     const bool factor = o.step_factor > 1;
     std::string text = fmt::format("# {}\n# Collective test starting: {}\n", version_line(), collective.program);
     text += fmt::format(
@@ -48,12 +50,17 @@ std::string header_text(const Collective& collective, const Options& o, const Ma
         "validation: {} graph: 0 unalign: {}\n",
         o.threads, o.ranks_per_thread, o.min_bytes, o.max_bytes, factor ? o.step_factor : o.step_bytes,
         factor ? "factor" : "bytes", o.warmup, o.iterations, o.aggregate, o.checks, o.unalign);
+    if (starter != Starter::Alone) {
+        text += fmt::format("# Processes: {}, {}; {} rank(s) in each\n", processes.size(), name_of(starter),
+                            o.ranks_per_process());
+    }
     text += mode_line(o);
     text +=
         fmt::format("# Inputs from seed {}; busbw = algbw x {}\n#\n# Using devices\n", o.seed, collective.bus_formula);
     for (int rank = 0; rank < o.nranks(); ++rank) {
-        text += fmt::format("#  Rank {:2} Group {:2} Pid {:6} on {:>10} device {:2} [host] {}\n", rank, 0, pid,
-                            machine.host, rank, machine.cpu);
+        const ProcessInfo& process = processes[static_cast<std::size_t>(rank / o.ranks_per_process())];
+        text += fmt::format("#  Rank {:2} Group {:2} Pid {:6} on {:>10} device {:2} [host] {}\n", rank, 0, process.pid,
+                            process.host, rank, process.cpu);
     }
     return text;
 }
@@ -96,6 +103,7 @@ std::string footer_text(const Collective& collective, const Outcome& outcome) {
 }
 
 void Table::print(const std::string& text) {
+    if (out_ == nullptr) return;
     clear_progress();
     std::fwrite(text.data(), 1, text.size(), out_);
     std::fflush(out_);

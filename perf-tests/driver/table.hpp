@@ -2,9 +2,10 @@
 // The table on stdout: nccl-tests' header, columns and closing lines, with our columns after theirs.
 
 #include <cstdio>
+#include <span>
 #include <string>
 
-#include "driver/machine.hpp"
+#include "driver/launch.hpp"
 #include "driver/options.hpp"
 #include "driver/results.hpp"
 
@@ -13,7 +14,9 @@ namespace rondo::perf {
 /// `value` in `width` characters with as many decimals (2, 1, 0) as fit, or else with an exponent.
 std::string short_number(double value, int width);
 
-std::string header_text(const Collective& collective, const Options& options, const Machine& machine, long pid);
+/// `processes`: all of the run, by number; `starter`: who started them.
+std::string header_text(const Collective& collective, const Options& options, std::span<const ProcessInfo> processes,
+                        Starter starter = Starter::Alone);
 /// The lines above the columns.
 std::string column_text(const Options& options);
 std::string row_text(const Row& row, const Options& options);
@@ -22,7 +25,8 @@ std::string footer_text(const Collective& collective, const Outcome& outcome);
 /// Where the table and the progress go. Nothing is kept in buffers, so that a run can be followed.
 class Table {
 public:
-    /// `progress`: say on stderr what runs; `rewrite`: on one line that is written again and again (a terminal).
+    /// `out` null: nothing is printed. `progress`: say on stderr what runs; `rewrite`: on one line that is written
+    /// again and again (a terminal).
     Table(std::FILE* out, const Options& options, bool progress, bool rewrite)
         : out_(out), options_(options), progress_(progress), rewrite_(rewrite) {}
 

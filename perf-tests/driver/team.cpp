@@ -25,8 +25,9 @@ double measure_clock_cost() {
     return costs[500];
 }
 
-/// Threads that share cores must not hold them while they wait.
-int spins_for(int threads) {
+/// Threads that share cores, of this process or of others, must not hold them while they wait.
+int spins_for(const Options& options) {
+    const int threads = options.threads * options.processes_here;
     const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     return threads > cores ? 64 : 1 << 20;
 }
@@ -36,39 +37,52 @@ std::string last_error(rondoComm_t comm) {
     return text == nullptr ? "" : text;
 }
 
+/// The communicators of this process's ranks: all at once in one process, else each by its number, in a group.
+std::vector<rondoComm_t> make_comms(const Options& options, const rondoUniqueId& id) {
+    rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
+    config.timeout = options.timeout;
+    config.algo = options.algo.empty() ? nullptr : options.algo.c_str();
+    std::vector<rondoComm_t> comms(static_cast<std::size_t>(options.ranks_per_process()));
+    if (options.processes == 1) {
+        require("rondoCommInitAll", rondoCommInitAll(comms.data(), options.nranks(), &config));
+        return comms;
+    }
+    const bool group = comms.size() > 1;
+    if (group) require("rondoGroupStart", rondoGroupStart());
+    for (int i = 0; i < options.ranks_per_process(); ++i) {
+        require("rondoCommInitRankConfig",
+                rondoCommInitRankConfig(&comms[static_cast<std::size_t>(i)], options.nranks(), id,
+                                        options.first_rank() + i, &config));
+    }
+    if (group) require("rondoGroupEnd", rondoGroupEnd());
+    return comms;
+}
+
 }  // namespace
 
-Team::Team(const Collective& collective, const Options& options)
+Team::Team(const Collective& collective, const Options& options, Processes& processes, const rondoUniqueId& id)
     : times(static_cast<std::size_t>(options.threads)),
       samples(static_cast<std::size_t>(options.threads)),
       edges(static_cast<std::size_t>(options.nranks())),
       marks(std::make_unique<Mark[]>(static_cast<std::size_t>(options.nranks()))),
+      stays(static_cast<std::size_t>(options.threads)),
       collective_(collective),
       options_(options),
-      barrier_(options.threads, spins_for(options.threads)),
+      processes_(processes),
+      barrier_(options.threads, spins_for(options)),
       pulses_(static_cast<std::size_t>(options.threads)),
       clock_cost_(measure_clock_cost()) {
-    rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
-    config.timeout = options.timeout;
-    config.algo = options.algo.empty() ? nullptr : options.algo.c_str();
-    std::vector<rondoComm_t> comms(static_cast<std::size_t>(options.nranks()));
-    const rondoResult_t result = rondoCommInitAll(comms.data(), options.nranks(), &config);
-    if (result != rondoSuccess) {
-        throw RunError(fmt::format("rondoCommInitAll: {}: {}", rondoGetErrorString(result), last_error(nullptr)));
-    }
-    for (const rondoComm_t comm : comms) comms_.emplace_back(comm);
-    for (int rank = 0; options.stream && rank < options.nranks(); ++rank) {
+    for (const rondoComm_t comm : make_comms(options, id)) comms_.emplace_back(comm);
+    for (int rank = 0; options.stream && rank < options.ranks_per_process(); ++rank) {
         rondoStream_t stream = nullptr;
-        const rondoResult_t made = rondoStreamCreate(&stream);
-        if (made != rondoSuccess) {
-            throw RunError(fmt::format("rondoStreamCreate: {}: {}", rondoGetErrorString(made), last_error(nullptr)));
-        }
+        require("rondoStreamCreate", rondoStreamCreate(&stream));
         streams_.emplace_back(stream);
     }
 }
 
 void Team::abort_all() noexcept {
     for (const Comm& comm : comms_) rondoCommAbort(comm.get());
+    processes_.abort();
 }
 
 void Team::fail(int rank, std::string_view what, const std::string& text, bool echo) noexcept {
@@ -92,8 +106,7 @@ void Team::fail_call(int rank, std::string_view what, rondoResult_t result) {
 
 void Team::note(std::string line) {
     const std::lock_guard lock(mutex_);
-    if (note_log_.size() >= kMaxNotes) return;
-    note_log_.push_back(line);
+    if (notes_.size() >= kMaxNotes) return;
     notes_.push_back(std::move(line));
 }
 
@@ -111,11 +124,6 @@ std::vector<std::string> Team::failures() const {
         }
     }
     return all;
-}
-
-std::vector<std::string> Team::notes() const {
-    const std::lock_guard lock(mutex_);
-    return note_log_;
 }
 
 std::optional<std::uint64_t> Team::pulse_inside() const noexcept {

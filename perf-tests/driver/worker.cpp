@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <sstream>
+#include <type_traits>
 #include <utility>
 
 #include "driver/machine.hpp"
@@ -17,6 +20,18 @@ namespace {
 constexpr int kMaxSamples = 10000;
 /// Values of `iteration` that one checked round may use.
 constexpr std::uint64_t kRoundStride = 1U << 20;
+
+/// Lines as one text, each with its end.
+std::string join_lines(const std::vector<std::string>& lines) {
+    std::string text;
+    for (const std::string& line : lines) text += line + "\n";
+    return text;
+}
+
+void split_lines(const std::string& text, std::vector<std::string>& lines) {
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+}
 
 }  // namespace
 
@@ -39,8 +54,10 @@ void Worker::run(Team& team, int thread, const std::vector<Case>& schedule, RowS
     try {
         Worker(team, thread, schedule, sink, outcome).run_all();
     } catch (const Stopped&) {  // a failure, this thread's or another's, is already recorded
+    } catch (const ProcessError& error) {
+        team.fail(-1, "driver", error.what(), true);
     } catch (const std::exception& error) {
-        team.fail(thread * team.options().ranks_per_thread, "driver", error.what());
+        team.fail(team.options().first_rank() + thread * team.options().ranks_per_thread, "driver", error.what());
     }
 }
 
@@ -56,21 +73,29 @@ void Worker::run_cycle() {
         Row row;
         row.what = what;
         row.out_of_place = measure(what, false);
-        if (thread_ == 0) finish_row(row);
+        if (thread_ == 0) describe_row(row);
         if (collective.in_place) row.in_place = measure(what, true);
-        if (thread_ != 0) continue;
-        for (const auto& mode : {row.out_of_place, row.in_place}) {
-            if (!mode) continue;
-            outcome_.wrong += mode->wrong.value_or(0);
-            outcome_.bus_bw_sum += mode->bus_bw;
-            ++outcome_.bus_bw_count;
-        }
-        row.timestamp = now_text();
-        sink_.finish(row, team_.take_notes());
+        if (thread_ == 0) finish_row(row);
     }
 }
 
 void Worker::finish_row(Row& row) {
+    for (const auto& mode : {row.out_of_place, row.in_place}) {
+        if (!mode) continue;
+        outcome_.wrong += mode->wrong.value_or(0);
+        outcome_.bus_bw_sum += mode->bus_bw;
+        ++outcome_.bus_bw_count;
+    }
+    Processes& processes = team_.processes();
+    outcome_.wrong += processes.sum(team_.out_of_bounds.exchange(0));
+    row.timestamp = now_text();
+    std::vector<std::string> notes;
+    for (const std::string& text : processes.all_gather(join_lines(team_.take_notes()))) split_lines(text, notes);
+    outcome_.notes.insert(outcome_.notes.end(), notes.begin(), notes.end());
+    sink_.finish(row, notes);
+}
+
+void Worker::describe_row(Row& row) {
     const Collective& collective = team_.collective();
     const Layout& layout = operation_.layout();
     row.size = std::max(layout.send_count, layout.recv_count) * operation_.element_size();
@@ -79,18 +104,33 @@ void Worker::finish_row(Row& row) {
     row.redop = collective.reduces ? info_of(row.what.op).name : "none";
     row.root = collective.rooted ? row.what.root : -1;
     std::array<char, 512> plan{};
-    const rondoResult_t result = rondoCommGetLastPlan(team_.comm(0), plan.data(), plan.size());
-    if (result != rondoSuccess) team_.fail_call(0, "rondoCommGetLastPlan", result);
+    const int rank = team_.options().first_rank();
+    const rondoResult_t result = rondoCommGetLastPlan(team_.comm(rank), plan.data(), plan.size());
+    if (result != rondoSuccess) team_.fail_call(rank, "rondoCommGetLastPlan", result);
     row.plan = plan.data();
     row.algorithm = algorithm_in(row.plan);
-    if (team_.options().checks == 0) return;
-    for (const std::vector<Edge>& edges : team_.edges) row.edges.insert(row.edges.end(), edges.begin(), edges.end());
+    if (team_.options().checks > 0) row.edges = gather_edges();
+}
+
+std::vector<Edge> Worker::gather_edges() {
+    static_assert(std::is_trivially_copyable_v<Edge>);
+    std::string mine;
+    for (const std::vector<Edge>& edges : team_.edges) {
+        mine.append(reinterpret_cast<const char*>(edges.data()), edges.size() * sizeof(Edge));
+    }
+    std::vector<Edge> all;
+    for (const std::string& text : team_.processes().all_gather(mine)) {
+        const std::size_t before = all.size();
+        all.resize(before + text.size() / sizeof(Edge));
+        if (!text.empty()) std::memcpy(all.data() + before, text.data(), text.size());
+    }
+    return all;
 }
 
 ModeResult Worker::measure(const Case& what, bool in_place) {
     operation_.prepare(what, in_place);
     samples_.clear();
-    team_.meet();
+    team_.meet(thread_);
     if (thread_ == 0) team_.wrong = 0;
     warm_up();
     if (team_.options().back_to_back) {
@@ -100,14 +140,14 @@ ModeResult Worker::measure(const Case& what, bool in_place) {
     }
     if (operation_.blocking().iterations > 1) sample_blocks();
     std::swap(team_.samples[static_cast<std::size_t>(thread_)], samples_);
-    team_.meet();
+    team_.meet(thread_);
     ModeResult result;
     if (thread_ == 0) result = combine_threads();
     if (team_.options().checks > 0) {
         check();
-        result.wrong = team_.wrong.load();
+        if (thread_ == 0) result.wrong = team_.processes().sum(team_.wrong);
     }
-    team_.meet();
+    team_.meet(thread_);
     return result;
 }
 
@@ -135,7 +175,7 @@ void Worker::write_inputs(std::size_t iterations) {
 void Worker::warm_up() {
     const auto block = static_cast<std::size_t>(operation_.blocking().iterations);
     write_inputs(block);
-    team_.meet();
+    team_.meet(thread_);
     for (std::size_t i = 0; i < static_cast<std::size_t>(team_.options().warmup); ++i) {
         operation_.launch(slot_of(i % block));
     }
@@ -149,7 +189,7 @@ void Worker::time_blocks() {
     for (std::size_t done = 0; done < total;) {
         const std::size_t now = std::min(block, total - done);
         write_inputs(now);  // once a call has returned, its buffers are this thread's alone
-        team_.meet();
+        team_.meet(thread_);
         const auto begin = Clock::now();
         for (std::size_t i = 0; i < now; ++i) operation_.launch(slot_of(i));
         const double time = elapsed(begin, Clock::now());
@@ -165,7 +205,7 @@ void Worker::time_back_to_back() {
     const auto block = static_cast<std::size_t>(operation_.blocking().iterations);
     const auto calls = static_cast<double>(calls_of(1));
     write_inputs(block);
-    team_.meet();
+    team_.meet(thread_);
     const auto begin = Clock::now();
     auto last = begin;
     std::size_t in_block = 0;
@@ -188,7 +228,7 @@ void Worker::sample_blocks() {
     for (std::size_t done = 0; done < total;) {
         const std::size_t now = std::min(block, total - done);
         if (!team_.options().back_to_back) write_inputs(now);
-        team_.meet();
+        team_.meet(thread_);
         auto last = Clock::now();
         for (std::size_t i = 0; i < now; ++i) {
             operation_.launch(slot_of(i));
@@ -200,15 +240,19 @@ void Worker::sample_blocks() {
     }
 }
 
-ModeResult Worker::combine_threads() const {
+ModeResult Worker::combine_threads() {
     const Options& options = team_.options();
     const Layout& layout = operation_.layout();
     ModeResult result;
-    result.time = combine(team_.times, options.average);
+    std::vector<double> values = combine_samples(team_.samples, options.average);
+    values.push_back(combine(team_.times, options.average));
+    team_.processes().combine(values, options.average);
+    result.time = values.back();
+    values.pop_back();
     const auto bytes = static_cast<double>(std::max(layout.send_count, layout.recv_count) * operation_.element_size());
     result.alg_bw = bandwidth(bytes, result.time);
     result.bus_bw = result.alg_bw * team_.collective().bus_factor(options.nranks());
-    result.samples = summarize(combine_samples(team_.samples, options.average));
+    result.samples = summarize(std::move(values));
     return result;
 }
 

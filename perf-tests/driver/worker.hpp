@@ -17,7 +17,7 @@ std::string algorithm_in(const std::string& plan);
 
 class Worker {
 public:
-    /// `sink` and `outcome` are used by thread 0 only.
+    /// `sink` and `outcome` are used by thread 0 only; the outcome is the same in all processes.
     Worker(Team& team, int thread, const std::vector<Case>& schedule, RowSink& sink, Outcome& outcome);
 
     /// Runs all rows. Every failure is kept in the team; nothing is thrown.
@@ -35,8 +35,12 @@ private:
     void time_back_to_back();
     void sample_blocks();
     void check();
-    /// The numbers that thread 0 makes of all threads' times.
-    [[nodiscard]] ModeResult combine_threads() const;
+    /// The numbers that thread 0 makes of the times of all threads of all processes.
+    [[nodiscard]] ModeResult combine_threads();
+    /// Thread 0: fills in what has been measured and moved.
+    void describe_row(Row& row);
+    [[nodiscard]] std::vector<Edge> gather_edges();
+    /// Thread 0: hands the row, with what all processes noted, to the sink and adds it to the outcome.
     void finish_row(Row& row);
 
     /// New inputs for `iterations` iterations, whose values no earlier ones had.

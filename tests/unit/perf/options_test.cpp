@@ -84,6 +84,38 @@ TEST(Options, SingleThreadMovesAllRanksToOneThread) {
     EXPECT_EQ(o.roots, std::vector<int>{5});
 }
 
+TEST(Options, RanksAreThreadsTimesProcesses) {
+    const Options forked = parse({"--procs", "3", "-r", "all"}).options;
+    EXPECT_EQ(forked.procs, 3);
+    EXPECT_EQ(forked.threads, 1) << "one thread in each, as long as -t does not say otherwise";
+    EXPECT_EQ(forked.nranks(), 3);
+    EXPECT_EQ(forked.roots, (std::vector<int>{0, 1, 2}));
+    Options both = parse({"--procs", "3", "-t", "2", "-g", "2", "--single-thread"}).options;
+    EXPECT_EQ(both.threads, 1);
+    EXPECT_EQ(both.ranks_per_thread, 4);
+    EXPECT_EQ(both.nranks(), 12);
+    both.process = 2;
+    EXPECT_EQ(both.first_rank(), 8);
+
+    const std::vector<const char*> arguments{"some_perf", "-r", "3"};
+    const Launch launch{Starter::Mpi, 4, 2};
+    const Options launched = parse_command_line(kCollective, 3, arguments.data(), launch).options;
+    EXPECT_EQ(launched.nranks(), 4);
+    EXPECT_EQ(launched.first_rank(), 2);
+    EXPECT_EQ(launched.roots, std::vector<int>{3});
+}
+
+TEST(Options, ProcsAndALauncherAreOneTooMany) {
+    const std::vector<const char*> arguments{"some_perf", "--procs", "2"};
+    try {
+        parse_command_line(kCollective, 3, arguments.data(), {Starter::Mpi, 4, 2});
+        ADD_FAILURE() << "accepted";
+    } catch (const UsageError& error) {
+        EXPECT_NE(std::string(error.what()).find("--procs 2"), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find("mpirun"), std::string::npos) << error.what();
+    }
+}
+
 TEST(Options, TheLastOfARepeatedFlagHolds) { EXPECT_EQ(parse({"-n", "3", "-n", "4"}).options.iterations, 4); }
 
 TEST(Options, MisalignmentCountsElementsOrBytes) {
@@ -106,6 +138,8 @@ TEST(Options, HelpNamesEveryFlagAndWhatIsMeasured) {
                              "--datatype",
                              "--root",
                              "--nthreads",
+                             "--procs",
+                             "RONDO_NRANKS",
                              "--run_cycles",
                              "--average",
                              "--timeout",
@@ -161,6 +195,9 @@ TEST(Options, EveryBadInputIsRefusedWithFlagValueAndWhatIsAllowed) {
         {{"-t", "0"}, {"-t/--nthreads", "'0'", "from 1"}},
         {{"-t", "1025"}, {"-t/--nthreads", "'1025'", "1024"}},
         {{"-t", "1024", "-g", "2"}, {"-t 1024", "-g 2", "2048", "1024"}},
+        {{"-t", "300", "--procs", "5"}, {"-t 300", "5 processes", "1500", "1024"}},
+        {{"--procs", "0"}, {"--procs", "'0'", "from 1"}},
+        {{"--procs", "two"}, {"--procs", "'two'"}},
         {{"-g", "0"}, {"-g/--ngpus", "'0'"}},
         {{"-a", "4"}, {"-a/--average", "'4'", "3 (max)"}},
         {{"-T", "-1"}, {"-T/--timeout", "'-1'"}},
@@ -259,6 +296,12 @@ TEST(Schedule, SizesThatDoNotFitAreLowered) {
     EXPECT_FALSE(fit_into_memory(kLimit, kCollective, o));
     o.max_bytes = (std::uint64_t{1} << 62) - 1;
     EXPECT_TRUE(fit_into_memory(kLimit, kCollective, o));
+    // Processes of this machine share its memory; each computes the expected values for itself.
+    Options two = o;
+    two.processes = two.processes_here = 2;
+    EXPECT_EQ(memory_of(1U << 20, kCollective, two), 2 * memory_of(1U << 20, kCollective, o));
+    two.processes = 4;
+    EXPECT_EQ(memory_of(1U << 20, kCollective, two), 2 * memory_of(1U << 20, kCollective, o));
     EXPECT_EQ(memory_limit(1000U << 20, 1), 800U << 20);
     EXPECT_EQ(memory_limit(1000U << 20, 4), 788U << 20);
     EXPECT_EQ(memory_limit(1U << 20, 64), 0U);

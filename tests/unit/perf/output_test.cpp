@@ -108,10 +108,8 @@ TEST(Table, NumbersKeepTheirWidth) {
 TEST(Table, HeaderAndClosingLines) {
     Options options;
     options.step_factor = 2;
-    Machine machine;
-    machine.host = "host0";
-    machine.cpu = "A CPU";
-    const std::string header = header_text(kCollective, options, machine, 4242);
+    const std::vector<ProcessInfo> one{{"host0", 4242, "", "A CPU"}};
+    const std::string header = header_text(kCollective, options, one);
     EXPECT_EQ(header.find("# rondo perf-tests version "), 0U);
     EXPECT_NE(header.find("rondo-headers="), std::string::npos);
     EXPECT_NE(header.find("\n# Collective test starting: all_reduce_perf\n"
@@ -121,6 +119,17 @@ TEST(Table, HeaderAndClosingLines) {
     EXPECT_NE(header.find("#\n# Using devices\n"
                           "#  Rank  0 Group  0 Pid   4242 on      host0 device  0 [host] A CPU\n"
                           "#  Rank  1 Group  0 Pid   4242 on      host0 device  1 [host] A CPU\n"),
+              std::string::npos);
+    EXPECT_EQ(header.find("# Processes"), std::string::npos);
+    options.processes = 2;
+    const std::vector<ProcessInfo> two{{"host0", 4242, "", "A CPU"}, {"host1", 99, "", "Another"}};
+    EXPECT_NE(header_text(kCollective, options, two, Starter::Mpi)
+                  .find("unalign: 0\n# Processes: 2, started by mpirun; 2 rank(s) in each\n"),
+              std::string::npos);
+    EXPECT_NE(header_text(kCollective, options, two, Starter::Mpi)
+                  .find("#  Rank  1 Group  0 Pid   4242 on      host0 device  1 [host] A CPU\n"
+                        "#  Rank  2 Group  0 Pid     99 on      host1 device  2 [host] Another\n"
+                        "#  Rank  3 Group  0 Pid     99 on      host1 device  3 [host] Another\n"),
               std::string::npos);
     Outcome outcome;
     outcome.bus_bw_sum = 249.692;
@@ -135,7 +144,8 @@ TEST(Table, HeaderAndClosingLines) {
 TEST(Report, JsonHasTheKeysOfNcclTestsAndOurs) {
     const char* arguments[] = {"all_reduce_perf", "-t", "2"};
     setenv("RONDO_TESTS_EXAMPLE", "1", 1);
-    JsonReport report(kCollective, {}, {}, 3, arguments);
+    const std::vector<ProcessInfo> processes{{"host0", 4242, "", "A CPU"}};
+    JsonReport report(kCollective, {}, {}, processes, 3, arguments);
     Row row = example();
     report.row(row);
     row.in_place.reset();
@@ -152,7 +162,10 @@ TEST(Report, JsonHasTheKeysOfNcclTestsAndOurs) {
     }
     EXPECT_EQ(json["args"], (std::vector<std::string>{"all_reduce_perf", "-t", "2"}));
     EXPECT_EQ(json["config"]["nthreads"], 2);
+    EXPECT_EQ(json["config"]["nprocesses"], 1);
     EXPECT_EQ(json["devices"].size(), 2U);
+    EXPECT_EQ(json["devices"][1]["pid"], 4242);
+    EXPECT_EQ(json["devices"][1]["hostname"], "host0");
     EXPECT_EQ(json["out_of_bounds"]["count"], 2);
     EXPECT_EQ(json["out_of_bounds"]["okay"], false);
     EXPECT_EQ(json["errors"][0], "rank 1: something");
