@@ -169,8 +169,9 @@ Flow::Input Flow::receive(FrameSink& sink) {
         moved = true;
         ++counts_.receives;
         counts_.bytes_received += bytes;
-        // Fewer bytes than asked for: there were no more. Whatever comes after that, the end included, is an event.
-        if (bytes < asked) readable = false;
+        // Fewer bytes than asked for: there were no more, and what comes after them is another event. The end of the
+        // stream has none of its own if it was there when the poller looked.
+        if (bytes < asked && !ending) readable = false;
         budget -= std::min(budget, bytes);
         if (!accept(bytes, sink)) return Input::Broken;
     }

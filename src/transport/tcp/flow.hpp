@@ -44,6 +44,7 @@ public:
 
     bool readable = true;
     bool writable = true;
+    bool ending = false;  ///< the end of the stream, or an error, is there, perhaps behind data
 
     // Output. After an error, or once the peer has said farewell, it takes nothing more.
 

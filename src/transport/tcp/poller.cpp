@@ -25,6 +25,7 @@ void mark(const Events& events, int count) noexcept {
         auto* flow = static_cast<Flow*>(event.data.ptr);
         if (flow == nullptr) continue;  // the bell
         if ((event.events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) flow->readable = true;
+        if ((event.events & (EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0) flow->ending = true;
         if ((event.events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0) flow->writable = true;
     }
 }
