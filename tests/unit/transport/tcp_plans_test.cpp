@@ -44,15 +44,45 @@ std::size_t slot_bytes_for(const std::vector<Job>& jobs, Rank nranks) {
     return static_cast<std::size_t>(most);
 }
 
+/// A rank's FIFOs to itself and to ranks of its host in memory, the others over connections.
+class Routes final : public FifoSource {
+public:
+    Routes(Rank rank, memory::Domain& domain, Network& network, std::vector<Rank> host)
+        : rank_(rank), domain_(domain), network_(network), host_(std::move(host)) {}
+    memory::Fifo& fifo(int channel, Rank source, Rank destination, int tag, bool long_messages) override {
+        const Rank peer = source == rank_ ? destination : source;
+        FifoSource& chosen = peer == rank_ || std::ranges::find(host_, peer) != host_.end()
+                                 ? static_cast<FifoSource&>(domain_)
+                                 : network_;
+        return chosen.fifo(channel, source, destination, tag, long_messages);
+    }
+    [[nodiscard]] std::size_t slot_bytes() const noexcept override { return domain_.slot_bytes(); }
+
+private:
+    const Rank rank_;
+    memory::Domain& domain_;
+    Network& network_;
+    const std::vector<Rank> host_;  // the ranks of this one's
+};
+
+std::vector<Rank> host_of(Rank rank, const std::vector<std::vector<Rank>>& hosts) {
+    for (const std::vector<Rank>& host : hosts) {
+        if (std::ranges::find(host, rank) != host.end()) return host;
+    }
+    return {rank};
+}
+
 class Ranks {
 public:
     Ranks(const RanksSetup& setup, const std::vector<Job>& jobs)
         : domain_(setup.nranks, setup.slots, slot_bytes_for(jobs, setup.nranks)),
-          networks_(setup.nranks, setup.slots, domain_.slot_bytes(), setup.flows, Wire::Loopback, setup.buffer) {
+          networks_(setup.nranks, setup.slots, domain_.slot_bytes(), setup.flows, Wire::Loopback, setup.buffer),
+          longest_(jobs.front().facts.hosts.empty() ? 2'000'000 : 500) {
         for (Rank rank = 0; rank < setup.nranks; ++rank) {
             ranks_.push_back(std::make_unique<HostRank>(domain_, rank));
+            Routes routes(rank, domain_, networks_[rank], host_of(rank, jobs.front().facts.hosts));
             for (std::size_t i = 0; i < jobs.size(); ++i) {
-                ranks_.back()->jobs.push_back(std::make_unique<RankJob>(jobs[i], rank, i + 1, networks_[rank]));
+                ranks_.back()->jobs.push_back(std::make_unique<RankJob>(jobs[i], rank, i + 1, routes));
             }
         }
     }
@@ -80,7 +110,7 @@ public:
             threads.emplace_back([this, rank] {
                 const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
                 while (!over(rank) && std::chrono::steady_clock::now() < end) {
-                    if (!step(rank)) networks_[rank].wait(std::chrono::seconds(2));
+                    if (!step(rank)) networks_[rank].wait(longest_);
                 }
             });
         }
@@ -121,6 +151,8 @@ private:
 
     memory::Domain domain_;
     Networks networks_;
+    // Messages in memory ring another bell.
+    const std::chrono::microseconds longest_;
     std::vector<std::unique_ptr<HostRank>> ranks_;
 };
 
