@@ -49,7 +49,7 @@ void set(int fd, int level, int option, int value) {
     }
 }
 
-void configure(int fd, std::chrono::milliseconds user_timeout) {
+void configure(int fd, std::chrono::milliseconds user_timeout, std::size_t unsent_bytes) {
     int domain = 0;
     socklen_t bytes = sizeof(domain);
     if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) != 0) {
@@ -57,6 +57,7 @@ void configure(int fd, std::chrono::milliseconds user_timeout) {
     }
     if (domain != AF_INET && domain != AF_INET6) return;
     set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (unsent_bytes > 0) set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(unsent_bytes));
     if (user_timeout.count() <= 0) return;
     const auto timeout = static_cast<int>(std::min<std::int64_t>(user_timeout.count(), 2'000'000'000));
     set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, timeout);
@@ -71,9 +72,9 @@ bool would_block(int error) noexcept { return error == EAGAIN || error == EWOULD
 
 }  // namespace
 
-Flow::Flow(ProcessDescriptor socket, std::chrono::milliseconds user_timeout, Counts& counts)
+Flow::Flow(ProcessDescriptor socket, std::chrono::milliseconds user_timeout, std::size_t unsent_bytes, Counts& counts)
     : socket_(std::move(socket)), fd_(socket_.get()), counts_(counts), addresses_(addresses_of(fd_)) {
-    configure(fd_, user_timeout);
+    configure(fd_, user_timeout, unsent_bytes);
 }
 
 // --- Output ----------------------------------------------------------------------------------------------------------

@@ -33,8 +33,9 @@ public:
 
 class Flow {
 public:
-    /// `user_timeout`: as for Network. Errors: SystemError where the socket cannot be used.
-    Flow(ProcessDescriptor socket, std::chrono::milliseconds user_timeout, Counts& counts);
+    /// `user_timeout`: as for Network. `unsent_bytes` > 0: the system is to call the connection writable only while
+    /// less than that waits to be sent for the first time. Errors: SystemError where the socket cannot be used.
+    Flow(ProcessDescriptor socket, std::chrono::milliseconds user_timeout, std::size_t unsent_bytes, Counts& counts);
 
     [[nodiscard]] int socket() const noexcept { return fd_; }
     /// "10.0.0.1:4000 to 10.0.0.2:5000", this rank's end first.
@@ -51,9 +52,9 @@ public:
     [[nodiscard]] bool open() const noexcept { return output_open_; }
     /// True where nothing waits to be sent.
     [[nodiscard]] bool idle() const noexcept { return pending_ == 0; }
-    /// True where another piece may be appended to the batch.
-    [[nodiscard]] bool takes_more() const noexcept {
-        return pending_ < kBatchBytes && blocks_used_ + 2 <= kBlocks && headers_used_ + kMostCopied <= headers_.size();
+    /// True where another piece may be appended to the batch, which is to have about `batch` bytes.
+    [[nodiscard]] bool takes_more(std::size_t batch) const noexcept {
+        return pending_ < batch && blocks_used_ + 2 <= kBlocks && headers_used_ + kMostCopied <= headers_.size();
     }
     /// Adds a frame to the batch. Short payloads are copied; a long one must stay until idle().
     void append(const Frame& frame, const std::byte* payload) noexcept;
@@ -79,7 +80,6 @@ public:
     bool said_farewell = false;  ///< this rank's is in the batch, or sent
 
 private:
-    static constexpr std::size_t kBatchBytes = 256U << 10U;
     static constexpr std::size_t kBlocks = 32;
     static constexpr std::size_t kCopied = 512;  // longest payload that is copied behind its header
     static constexpr std::size_t kMostCopied = kHeaderBytes + kCopied;

@@ -37,9 +37,8 @@ Inlet& Link::inlet(std::uint32_t channel, std::uint32_t tag) {
 
 bool Link::take_over(int flow, ProcessDescriptor socket, std::chrono::milliseconds user_timeout) {
     const auto number = static_cast<std::size_t>(flow);
-    if (flows_.size() <= number) flows_.resize(number + 1);
     if (flows_[number] || departed_ || !loss_.empty()) return false;
-    auto made = std::make_unique<Flow>(std::move(socket), user_timeout, counts_);
+    auto made = std::make_unique<Flow>(std::move(socket), user_timeout, flows_.size() > 1 ? kUnsentBytes : 0, counts_);
     poller_.add(*made);
     flows_[number] = std::move(made);
     return true;
@@ -60,7 +59,9 @@ bool Link::send(bool departing) noexcept {
     // A batch for each connection that is free, in rounds: what one has taken is gone when the next one looks.
     for (bool again = true; again;) {
         again = false;
-        for (auto& flow : flows_) {
+        const std::size_t start = first_;
+        for (std::size_t i = 0; i < flows_.size(); ++i) {
+            const std::unique_ptr<Flow>& flow = flows_[(start + i) % flows_.size()];
             if (flow && send(*flow, departing)) again = moved = true;
         }
     }
@@ -79,21 +80,23 @@ bool Link::send(Flow& flow, bool departing) noexcept {
 bool Link::fill(Flow& flow) noexcept {
     if (flow.said_farewell) return false;
     for (Inlet* inlet : inlets_) {
-        if (inlet->owes() && flow.takes_more()) flow.append(inlet->credit(), nullptr);
+        if (inlet->owes() && flow.takes_more(batch())) flow.append(inlet->credit(), nullptr);
     }
-    while (flow.takes_more() && add_pieces(flow)) {}
+    while (flow.takes_more(batch()) && add_pieces(flow)) {}
     return !flow.idle();
 }
 
 /// One piece of each outlet in turn. False when all are empty.
 bool Link::add_pieces(Flow& flow) noexcept {
     bool any = false;
-    for (std::size_t i = 0; i < outlets_.size() && flow.takes_more(); ++i) {
+    for (std::size_t i = 0; i < outlets_.size() && flow.takes_more(batch()); ++i) {
         Outlet& outlet = *outlets_[turn_ % outlets_.size()];
         ++turn_;
         if (outlet.empty()) continue;
         const Piece piece = outlet.next();
         flow.append(piece.frame, piece.payload);
+        // Long pieces go round the connections; short ones stay where the caches are warm.
+        if (piece.frame.length >= kLongBytes) ++first_;
         any = true;
     }
     return any;

@@ -19,8 +19,14 @@ namespace rondo::transport::tcp {
 
 class Link final : private FrameSink {
 public:
-    Link(Rank peer, const Geometry& geometry, Doorbell& bell, Poller& poller, Counts& counts)
-        : peer_(peer), geometry_(geometry), bell_(bell), poller_(poller), counts_(counts) {}
+    /// `flows`: how many connections there are to be.
+    Link(Rank peer, const Geometry& geometry, int flows, Doorbell& bell, Poller& poller, Counts& counts)
+        : peer_(peer),
+          geometry_(geometry),
+          bell_(bell),
+          poller_(poller),
+          counts_(counts),
+          flows_(static_cast<std::size_t>(flows)) {}
     ~Link() override;
 
     [[nodiscard]] Rank peer() const noexcept { return peer_; }
@@ -29,7 +35,8 @@ public:
     Outlet& outlet(std::uint32_t channel, std::uint32_t tag);
     Inlet& inlet(std::uint32_t channel, std::uint32_t tag);
 
-    /// Takes connection `flow` over. False where there is one already. Errors: SystemError.
+    /// Takes connection `flow` over, one of those that are to be. False where there is one already. Errors:
+    /// SystemError.
     bool take_over(int flow, ProcessDescriptor socket, std::chrono::milliseconds user_timeout);
 
     /// Sends what is posted and owed, as far as the connections take it. True if anything was sent.
@@ -55,9 +62,15 @@ private:
     bool send(Flow& flow, bool departing) noexcept;
     bool fill(Flow& flow) noexcept;
     bool add_pieces(Flow& flow) noexcept;
+    [[nodiscard]] std::size_t batch() const noexcept { return flows_.size() == 1 ? kBatchBytes : kPieceBytes; }
     void note_departure() noexcept;
     void lose(std::string text) noexcept;
     void close(std::unique_ptr<Flow>& flow) noexcept;
+
+    // A connection alone takes much at a time. Several take a piece each, and the next when they are free.
+    static constexpr std::size_t kBatchBytes = 256U << 10U;
+    static constexpr std::size_t kUnsentBytes = 2 * kPieceBytes;
+    static constexpr std::size_t kLongBytes = 4096;
 
     static std::size_t index_of(std::uint32_t channel, std::uint32_t tag) noexcept { return channel * kTags + tag; }
 
@@ -67,6 +80,7 @@ private:
     Poller& poller_;
     Counts& counts_;
     std::vector<std::unique_ptr<Flow>> flows_;  // by number; null: not there yet, or ended
+    std::size_t first_ = 0;                     // the connection that is asked first
     bool departed_ = false;
     std::string loss_;
 

@@ -48,7 +48,7 @@ memory::Fifo& Network::fifo(int channel, Rank source, Rank destination, int tag,
 Link& Network::make_link(Rank peer) {
     active_.reserve(active_.size() + 1);
     std::unique_ptr<Link>& place = links_[static_cast<std::size_t>(peer)];
-    place = std::make_unique<Link>(peer, geometry_, bell_, *poller_, counts_);
+    place = std::make_unique<Link>(peer, geometry_, flows_, bell_, *poller_, counts_);
     active_.push_back(place.get());
     return *place;
 }

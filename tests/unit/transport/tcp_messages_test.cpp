@@ -2,6 +2,7 @@
 // whatever the number of slots and connections, however small the system's buffers, and in whatever turns ranks run.
 
 #include <gtest/gtest.h>
+#include <linux/tcp.h>
 
 #include <algorithm>
 #include <cstring>
@@ -235,5 +236,58 @@ TEST_P(TcpMessages, ArriveBetweenThreads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, TcpMessages, testing::ValuesIn(cases()), name_of_case);
+
+namespace {
+
+std::uint64_t bytes_sent_on(int socket) {
+    tcp_info info{};
+    socklen_t bytes = sizeof(info);
+    if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return 0;
+    return info.tcpi_bytes_acked;
+}
+
+}  // namespace
+
+TEST(TcpFlows, LongMessagesGoOverAllOfThem) {
+    constexpr int kFlows = 3;
+    constexpr std::size_t kBytes = 4 * kPieceBytes;
+    Networks networks(2, 2, kBytes, kFlows, Wire::Loopback);
+    Fifo& out = networks[0].fifo(0, 0, 1, 0, true);
+    Fifo& in = networks[1].fifo(0, 0, 1, 0, true);
+    ASSERT_EQ(networks.sockets(0).size(), kFlows);
+    int sent = 0;
+    for (int received = 0; received < 60;) {
+        for (; sent < 60 && out.writable(false); ++sent) {
+            std::memset(out.write_place(false), sent, kBytes);
+            out.extend(kBytes);
+            out.post(false, 1);
+        }
+        networks[0].progress();
+        networks[1].progress();
+        for (; in.readable(); ++received) {
+            const std::byte* place = in.read_place(false);
+            ASSERT_TRUE(std::all_of(place, place + kBytes, [&](std::byte b) { return b == std::byte(received); }));
+            in.release(false);
+        }
+    }
+    for (const int socket : networks.sockets(0)) EXPECT_GT(bytes_sent_on(socket), 60 * kBytes / kFlows / 4);
+}
+
+TEST(TcpFlows, ShortMessagesTakeOneSystemCallForAll) {
+    Networks networks(2, 4, 1000, 1, Wire::Loopback);
+    std::vector<Fifo*> outs;
+    for (int tag = 0; tag < 8; ++tag) outs.push_back(&networks[0].fifo(0, 0, 1, tag, false));
+    networks[0].progress();
+    const std::uint64_t before = networks[0].counts().sends;
+    for (Fifo* out : outs) {
+        for (int i = 0; i < 10; ++i) {
+            out->extend(16);
+            out->post(true, 1);
+        }
+    }
+    networks[0].progress();
+    EXPECT_TRUE(networks[0].flushed());
+    EXPECT_EQ(networks[0].counts().sends - before, 1U);
+}
 
 }  // namespace rondo::transport::tcp::test

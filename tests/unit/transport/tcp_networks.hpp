@@ -71,6 +71,10 @@ public:
     Doorbell& bell(Rank rank) { return ranks_[static_cast<std::size_t>(rank)]->bell; }
     /// Ends a rank's connections as its death would.
     void kill(Rank rank) { ranks_[static_cast<std::size_t>(rank)]->network.reset(); }
+    /// The sockets of connections that `rank` has asked for, in order.
+    [[nodiscard]] const std::vector<int>& sockets(Rank rank) const {
+        return ranks_[static_cast<std::size_t>(rank)]->sockets;
+    }
     [[nodiscard]] Rank size() const { return static_cast<Rank>(ranks_.size()); }
 
 private:
@@ -81,11 +85,13 @@ private:
               network(std::make_unique<Network>(own, nranks, slots, slot_bytes, bell, *this, flows)) {}
         void dial(Rank peer, int flow) override {
             auto [mine, theirs] = connected(networks.wire_, networks.buffer_);
+            sockets.push_back(mine.get());
             networks[peer].deliver(rank, flow, std::move(theirs));
             networks[rank].deliver(peer, flow, std::move(mine));
         }
         Networks& networks;
         Rank rank;
+        std::vector<int> sockets;
         Doorbell bell;
         std::unique_ptr<Network> network;
     };
