@@ -101,13 +101,13 @@ void Root::introduce(Member& member, Introduction introduction) {
     if (std::exchange(member.introduced, true)) throw Error(Code::RemoteError, "a second introduction");
     member.introduction = std::move(introduction);
     member.link->set_silence_limit(member.introduction.timeout);
-    for (const auto& other : members_) {
-        if (!other->introduced || other->introduction.build == member.introduction.build) continue;
-        fail({.code = Code::InvalidUsage,
-              .text = fmt::format("{} runs {}, {} runs {}; use one build of the library on all ranks", place_of(*other),
-                                  other->introduction.build, place_of(member), member.introduction.build)});
-        return;
-    }
+    if (first_ == nullptr) first_ = &member;
+    const std::string& build = first_->introduction.build;
+    if (member.introduction.build == build) return;
+    fail({.code = Code::InvalidUsage,
+          .text = fmt::format("{} runs {}, {} runs {}; use one build of the library on all ranks", place_of(*first_),
+                              build, place_of(member), member.introduction.build),
+          .operation = "init"});
 }
 
 void Root::join(Member& member, JoinMessage join) {

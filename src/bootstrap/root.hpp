@@ -89,8 +89,9 @@ private:
     std::shared_ptr<void> lease_;
 
     std::vector<std::unique_ptr<Member>> members_;
-    std::vector<Seat> seats_;  // by rank; empty until the first has joined
-    Rank first_rank_ = -1;     // the one that the others must agree with
+    const Member* first_ = nullptr;  // that introduced itself
+    std::vector<Seat> seats_;        // by rank; empty until the first has joined
+    Rank first_rank_ = -1;           // the one that the others must agree with
     std::string facts_;
     Rank joined_ = 0;
     std::size_t ready_ = 0;

@@ -74,11 +74,6 @@ std::string SessionCore::joined_text() const {
 
 std::string SessionCore::root_text() const { return identity_.local ? "this process" : describe(identity_.root); }
 
-std::string SessionCore::own_text() const {
-    return fmt::format("rank{} {} (host {}, pid {})", ranks_.size() == 1 ? "" : "s", rank_list(ranks_),
-                       introduction_.site.host, introduction_.process.pid);
-}
-
 void SessionCore::start() {
     const std::chrono::duration<double> left = init_deadline_.remaining();
     if (!init_deadline_.is_never()) {
@@ -145,8 +140,8 @@ void SessionCore::found_root() {
     if (dialer_) dialer_->cancel();
     dialer_ = nullptr;
     const std::shared_ptr<Root> root = make_root(*options_.service, identity_.key, identity_.secret);
+    attach_to(*root);
     if (identity_.own_port) open_own_port(root);
-    if (!cause_) attach_to(*root);
 }
 
 void SessionCore::open_own_port(const std::shared_ptr<Root>& root) {

@@ -84,7 +84,7 @@ private:
     void log_progress();
     [[nodiscard]] std::string joined_text() const;
     [[nodiscard]] std::string root_text() const;
-    [[nodiscard]] std::string own_text() const;
+    [[nodiscard]] Cause cause_of_leaving(const char* how) const;
     void cancel_timers();
     void end_queries();
 

@@ -28,7 +28,7 @@ constexpr std::size_t kMostWatched = 256;
 // --- Failures --------------------------------------------------------------------------------------------------------
 
 void SessionCore::fail(Cause cause) {
-    if (closed_ || cause_ || own_cause_) return;
+    if (closed_ || left_ || cause_ || own_cause_) return;
     own_cause_ = fit(std::move(cause));
     if (!link_) {
         deliver(*own_cause_);
@@ -151,7 +151,18 @@ void SessionCore::depart(Rank rank) {
     if (link_) link_->send(FrameType::Depart, encode(rank));
     if (going_ && !cause_) gate_.pass([&](Events& events) { events.on_departed(rank); });
     left_ = std::all_of(ranks_.begin(), ranks_.end(), [this](Rank own) { return departed_.contains(own); });
-    if (left_) say_goodbye();
+    if (!left_) return;
+    // Where the root has not been reached yet, it must still hear of it: others wait for this rank.
+    if (dialer_ && !own_cause_) own_cause_ = cause_of_leaving("left before all ranks had joined");
+    say_goodbye();
+}
+
+Cause SessionCore::cause_of_leaving(const char* how) const {
+    return {.code = Code::RemoteError,
+            .rank = ranks_.front(),
+            .peer = ranks_.front(),
+            .text = fmt::format("rank{} {} (host {}, pid {}) {}", ranks_.size() == 1 ? "" : "s", rank_list(ranks_),
+                                introduction_.site.host, introduction_.process.pid, how)};
 }
 
 /// All news for the root is out or on its way.
@@ -166,11 +177,9 @@ void SessionCore::say_goodbye() {
 
 void SessionCore::close() {
     if (std::exchange(closed_, true)) return;
+    if (!left_ && dialer_ && !cause_ && !own_cause_) own_cause_ = cause_of_leaving("left before all ranks had joined");
     if (!left_ && link_ && !cause_ && !own_cause_ && !ranks_.empty()) {
-        own_cause_ = Cause{.code = Code::RemoteError,
-                           .rank = ranks_.front(),
-                           .peer = ranks_.front(),
-                           .text = own_text() + " gave the communicator up without leaving it"};
+        own_cause_ = cause_of_leaving("gave the communicator up without leaving it");
         link_->send(FrameType::Fail, encode(*own_cause_));
     }
     say_goodbye();

@@ -31,7 +31,7 @@ void expect_text(const Error& error, Code code, std::initializer_list<const char
 
 }  // namespace
 
-TEST(UniqueId, IsNeverTheSame) {
+TEST(RendezvousId, IsNeverTheSame) {
     std::set<UniqueId> ids;
     for (int i = 0; i < 1000; ++i) ids.insert(make_unique_id());
     EXPECT_EQ(ids.size(), 1000U);

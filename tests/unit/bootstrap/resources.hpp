@@ -1,0 +1,37 @@
+#pragma once
+// Descriptors and threads of this process, for tests that nothing is left.
+
+#include <chrono>
+#include <filesystem>
+#include <ostream>
+#include <thread>
+
+namespace rondo::bootstrap {
+
+struct Resources {
+    std::ptrdiff_t descriptors = count("/proc/self/fd");
+    std::ptrdiff_t threads = count("/proc/self/task");
+
+    bool operator==(const Resources&) const = default;
+
+    /// Threads that have been joined leave /proc a little later.
+    [[nodiscard]] bool back_within(double seconds) const {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+        while (!(Resources() == *this)) {
+            if (std::chrono::steady_clock::now() > end) return false;
+            std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        }
+        return true;
+    }
+
+private:
+    static std::ptrdiff_t count(const char* folder) {
+        return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
+    }
+};
+
+inline std::ostream& operator<<(std::ostream& out, const Resources& resources) {
+    return out << resources.descriptors << " descriptors, " << resources.threads << " threads";
+}
+
+}  // namespace rondo::bootstrap
