@@ -80,6 +80,12 @@ class NetworkNamespaces(unittest.TestCase):
                 self.assertIn(f"[{other}] rank {other} on host{other} id host{other} is done", done.stdout)
                 self.assertIn(f"rank {host} on host{host} ended with status 1", done.stderr)
 
+    def test_a_short_fault_heals(self):
+        for fault in "--cut-after", "--drop-after":
+            done = self.run_ring("--hosts", "3", "--ranks", "3", fault, "0.7", "--heal-after", "1.1", seconds="2.5")
+            self.check_all_right(done, 3)
+            self.assertIn("host2 healed", done.stdout)
+
     def test_what_a_rank_leaves_is_told(self):
         for script, told in (("touch /dev/shm/forgotten", "/dev/shm/forgotten"),
                              ("setsid sleep 60 >/dev/null 2>&1 &", "sleep 60")):
