@@ -85,7 +85,17 @@ void Operation::fail(const RankState& rank, rondoResult_t result) {
     team_.fail_call(rank.rank, collective().function, result);
 }
 
+void Operation::launch_own(std::size_t slot, std::size_t calls) {
+    for (std::size_t call = 0; call < calls; ++call) {
+        const rondoResult_t result = own_call_(ranks_.front().calls[(slot + call) % blocking_.slots]);
+        if (result == rondoSuccess) continue;
+        team_.fail(ranks_.front().rank, "MPI's own call", "failed");
+        throw Stopped();
+    }
+}
+
 void Operation::launch_calls(std::size_t slot, std::size_t calls) {
+    if (own_call_ != nullptr) return launch_own(slot, calls);
     const std::uint64_t beat = pulse_.load(std::memory_order_relaxed) + 1;
     pulse_.store(beat, std::memory_order_relaxed);
     if (calls > 1 || ranks_.size() > 1 || options().stream) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "driver/mpi.hpp"
 #include "driver/schedule.hpp"
 #include "driver/team.hpp"
 #include "driver/values.hpp"
@@ -26,6 +27,9 @@ public:
 
     /// Lays out buffers and calls for a row.
     void prepare(const Case& what, bool in_place);
+
+    /// Launches calls of `call` from now on: MPI's own; null: Rondo's again.
+    void use(mpi::OwnCall call) noexcept { own_call_ = call; }
 
     /// Writes new inputs for `calls` calls, from slot 0 on; their values are those of iterations `first` and up.
     void write_inputs(std::uint64_t first, std::size_t calls);
@@ -51,6 +55,7 @@ public:
     [[nodiscard]] std::byte* output(const RankState& rank, std::size_t slot) const noexcept;
 
 private:
+    void launch_own(std::size_t slot, std::size_t calls);
     void launch_calls(std::size_t slot, std::size_t calls);
     void launch_group(std::size_t slot, std::size_t calls);
     [[noreturn]] void fail(const RankState& rank, rondoResult_t result);
@@ -58,6 +63,7 @@ private:
     Team& team_;
     std::atomic<std::uint64_t>& pulse_;
     std::vector<RankState> ranks_;
+    mpi::OwnCall own_call_ = nullptr;
     Case what_{};
     bool in_place_ = false;
     Layout layout_{};

@@ -184,6 +184,7 @@ void add_how(CLI::App& app, Options& o, bool& single_thread, int& threads) {
               "ranks of each thread, driven by it in groups");
     app.add_flag("--single-thread", single_thread, "one thread drives all ranks in groups: -t 1 -g (t x g)");
     app.add_flag("--stream", o.stream, "queue on a host stream and synchronize, in place of blocking calls");
+    app.add_flag("--mpi", o.mpi, "under mpirun: time MPI's own call too, in turn with Rondo's, in columns of its own");
     app.add_flag("--back-to-back", o.back_to_back, "timed loop without barriers and without new inputs");
     add(
         app, "-a,--average",
@@ -233,6 +234,11 @@ void check_together(Options& o) {
     if (o.inject_error && o.checks == 0) {
         throw UsageError("--inject-error with -c/--check '0' would not be seen; allowed is -c 1 and up");
     }
+    if (o.mpi && (o.ranks_per_process() > 1 || o.stream)) {
+        throw UsageError(
+            fmt::format("--mpi with {}; allowed is one rank in each process, -t 1 -g 1, and no --stream",
+                        o.stream ? "--stream" : fmt::format("-t {} -g {}", o.threads, o.ranks_per_thread)));
+    }
     if (o.csv == "-")
         throw UsageError("--csv: '-' is not allowed; allowed is a file name (-J - writes JSON to stdout)");
 }
@@ -265,6 +271,9 @@ void count_processes(Options& o, const Launch& launch, int threads) {
     if (o.procs > 0 && launch.starter != Starter::Alone) {
         throw UsageError(
             fmt::format("--procs {} in a process {}; allowed is one of the two", o.procs, name_of(launch.starter)));
+    }
+    if (o.mpi && launch.starter != Starter::Mpi) {
+        throw UsageError("--mpi in a process that mpirun has not started; allowed is mpirun -np N PROGRAM --mpi");
     }
     o.processes = o.procs > 0 ? o.procs : launch.processes;
     o.process = launch.process;

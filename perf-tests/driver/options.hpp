@@ -46,6 +46,7 @@ struct Options {
     bool inject_error = false;
     bool stream = false;
     bool back_to_back = false;
+    bool mpi = false;  ///< time MPI's own calls too
     std::string algo;  ///< "": follow RONDO_ALGO
     std::uint64_t seed = 1;
 

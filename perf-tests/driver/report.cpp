@@ -92,6 +92,7 @@ Json config_json(const Options& o, std::span<const ProcessInfo> processes) {
     config["unalign"] = o.unalign;
     config["unalign_unit"] = o.unalign_bytes ? "bytes" : "elements";
     config["stream"] = o.stream;
+    config["mpi"] = o.mpi;
     config["back_to_back"] = o.back_to_back;
     config["inject_error"] = o.inject_error;
     config["algo"] = o.algo;
@@ -153,6 +154,7 @@ void JsonReport::row(const Row& row) {
     json["root"] = row.root;
     json["out_of_place"] = mode_json(row.out_of_place);
     json["in_place"] = mode_json(row.in_place);
+    if (row.mpi) json["mpi"] = mode_json(row.mpi);
     json["actual_iterations"] = iterations_;
     json["experiment_name"] = program_;
     json["algorithm"] = row.algorithm;
@@ -186,6 +188,7 @@ std::string csv_rows(const Row& row, const Collective& collective, const Options
     };
     add("out_of_place", row.out_of_place);
     add("in_place", row.in_place);
+    add("mpi", row.mpi);
     return text;
 }
 

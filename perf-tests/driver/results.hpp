@@ -38,6 +38,7 @@ struct Row {
     int root = -1;
     std::optional<ModeResult> out_of_place;
     std::optional<ModeResult> in_place;
+    std::optional<ModeResult> mpi;  ///< MPI's own call, out of place
     std::string plan;
     std::string algorithm;
     std::vector<Edge> edges;

@@ -81,9 +81,15 @@ std::string column_text(const Options& options) {
         "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}           out-of-place                       in-place          ", "", "",
         "", "", "");
     const auto width = static_cast<int>(names.size());
-    return fmt::format("#\n{:<{}}{}  out-of-place      in-place\n", modes, width, gap) +
-           fmt::format("{}{} {:>7}  {:>7}  {:>7}  {:>7}  {}\n", names, gap, "p50", "p99", "p50", "p99", "algorithm") +
-           fmt::format("{}{} {:>7}  {:>7}  {:>7}  {:>7}\n", units, gap, "(us)", "(us)", "(us)", "(us)");
+    const auto mpi = [&](auto... cells) {
+        return options.mpi ? fmt::format("  {:>7}  {:>6}  {:>7}  {:>7}", cells...) : std::string();
+    };
+    return fmt::format("#\n{:<{}}{}  out-of-place      in-place{}\n", modes, width, gap,
+                       options.mpi ? "          MPI's own call, out-of-place" : "") +
+           fmt::format("{}{} {:>7}  {:>7}  {:>7}  {:>7}{}  {}\n", names, gap, "p50", "p99", "p50", "p99",
+                       mpi("time", "busbw", "p50", "p99"), "algorithm") +
+           fmt::format("{}{} {:>7}  {:>7}  {:>7}  {:>7}{}\n", units, gap, "(us)", "(us)", "(us)", "(us)",
+                       mpi("(us)", "(GB/s)", "(us)", "(us)"));
 }
 
 std::string row_text(const Row& row, const Options& options) {
@@ -92,7 +98,10 @@ std::string row_text(const Row& row, const Options& options) {
     text += mode_text(row.out_of_place) + mode_text(row.in_place);
     if (options.timestamps) text += fmt::format("{:>21}", row.timestamp);
     text += percentile_text(row.out_of_place) + percentile_text(row.in_place);
-    return text + "  " + row.algorithm + "\n";
+    if (!options.mpi) return text + "  " + row.algorithm + "\n";
+    text += row.mpi ? fmt::format("  {}  {}", short_number(row.mpi->time, 7), short_number(row.mpi->bus_bw, 6))
+                    : fmt::format("  {:>7}  {:>6}", "N/A", "N/A");
+    return text + percentile_text(row.mpi) + "  " + row.algorithm + "\n";
 }
 
 std::string footer_text(const Collective& collective, const Outcome& outcome) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <sstream>
 #include <type_traits>
 #include <utility>
@@ -74,6 +75,7 @@ void Worker::run_cycle() {
         row.what = what;
         row.out_of_place = measure(what, false);
         if (thread_ == 0) describe_row(row);
+        if (team_.options().mpi) row.mpi = measure_mpi(what);
         if (collective.in_place) row.in_place = measure(what, true);
         if (thread_ == 0) finish_row(row);
     }
@@ -129,9 +131,33 @@ std::vector<Edge> Worker::gather_edges() {
 
 ModeResult Worker::measure(const Case& what, bool in_place) {
     operation_.prepare(what, in_place);
+    if (thread_ == 0) team_.wrong = 0;
+    ModeResult result = time_all();
+    if (team_.options().checks > 0) {
+        check();
+        if (thread_ == 0) result.wrong = team_.processes().sum(team_.wrong);
+    }
+    team_.meet(thread_);
+    return result;
+}
+
+std::optional<ModeResult> Worker::measure_mpi(const Case& what) {
+    const Collective& collective = team_.collective();
+    const mpi::OwnCall call = mpi::own_call(collective.program);
+    const bool possible = !collective.moves_data || mpi::has(what.type, collective.reduces, what.op);
+    // Counts of MPI 3 are ints.
+    if (call == nullptr || !possible || what.bytes > std::numeric_limits<int>::max()) return std::nullopt;
+    operation_.prepare(what, false);
+    operation_.use(call);
+    const ModeResult result = time_all();
+    operation_.use(nullptr);
+    team_.meet(thread_);
+    return result;
+}
+
+ModeResult Worker::time_all() {
     samples_.clear();
     team_.meet(thread_);
-    if (thread_ == 0) team_.wrong = 0;
     warm_up();
     if (team_.options().back_to_back) {
         time_back_to_back();
@@ -141,14 +167,7 @@ ModeResult Worker::measure(const Case& what, bool in_place) {
     if (operation_.blocking().iterations > 1) sample_blocks();
     std::swap(team_.samples[static_cast<std::size_t>(thread_)], samples_);
     team_.meet(thread_);
-    ModeResult result;
-    if (thread_ == 0) result = combine_threads();
-    if (team_.options().checks > 0) {
-        check();
-        if (thread_ == 0) result.wrong = team_.processes().sum(team_.wrong);
-    }
-    team_.meet(thread_);
-    return result;
+    return thread_ == 0 ? combine_threads() : ModeResult{};
 }
 
 double Worker::elapsed(Clock::time_point from, Clock::time_point to) const noexcept {

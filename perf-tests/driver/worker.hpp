@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,10 @@ private:
     void run_all();
     void run_cycle();
     ModeResult measure(const Case& what, bool in_place);
+    /// Times MPI's own call as measure() times Rondo's. Nothing where MPI has no such type or reduction.
+    std::optional<ModeResult> measure_mpi(const Case& what);
+    /// Warm-up and timing of what is prepared; the result is thread 0's.
+    ModeResult time_all();
     void warm_up();
     void time_blocks();
     void time_back_to_back();

@@ -3,9 +3,9 @@
 //
 //   tcp_bench [seconds per measurement] [connections per pair of ranks]
 //
-// Latency: half a round trip of 8 bytes. Bandwidth: one direction, messages of 64 KiB to 64 MiB; through FIFOs these are
-// cut into slots, as plans do, and both sides copy between a buffer and the slot. `copies` is the bare loop with those
-// two copies, through buffers as large as a slot.
+// Latency: half a round trip of 8 bytes. Bandwidth: one direction, messages of 64 KiB to 64 MiB; through FIFOs these
+// are cut into slots, as plans do, and both sides copy between a buffer and the slot. `copies` is the bare loop with
+// those two copies, through buffers as large as a slot.
 
 #include <fmt/core.h>
 #include <netinet/in.h>
@@ -40,6 +40,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint32_t kSlots = 4;
 constexpr std::size_t kSlotBytes = 128U << 10U;
 constexpr std::size_t kPing = 8;
+constexpr int kPings = 100;
 
 struct Options {
     double seconds = 1;
@@ -79,6 +80,20 @@ double both(const std::function<void(int)>& side) {
     return seconds;
 }
 
+/// Round trips. Half of them are slower than the median, most of them for what else the machine does.
+class Samples {
+public:
+    void add(Clock::duration round_trip) { all_.push_back(std::chrono::duration<double>(round_trip).count()); }
+    /// Microseconds of one way, at this share of the samples in ascending order.
+    [[nodiscard]] double one_way(double share) {
+        std::sort(all_.begin(), all_.end());
+        return all_[static_cast<std::size_t>(share * static_cast<double>(all_.size() - 1))] / 2 * 1e6;
+    }
+
+private:
+    std::vector<double> all_;
+};
+
 // --- Bare ------------------------------------------------------------------------------------------------------------
 
 void send_all(int fd, const std::byte* data, std::size_t bytes) {
@@ -113,14 +128,16 @@ public:
         for (const int fd : fds_) ::close(fd);
     }
 
-    double ping(int rounds) {
-        return both([&](int side) {
+    void ping(Samples& samples) {
+        both([&](int side) {
             const int fd = fds_[static_cast<std::size_t>(side)];
             std::array<std::byte, kPing> word{};
-            for (int i = 0; i < rounds; ++i) {
+            for (int i = 0; i < kPings; ++i) {
+                const Clock::time_point begin = Clock::now();
                 if (side == 0) send_all(fd, word.data(), word.size());
                 receive_all(fd, word.data(), word.size(), true);
                 if (side == 1) send_all(fd, word.data(), word.size());
+                if (side == 0) samples.add(Clock::now() - begin);
             }
         });
     }
@@ -168,16 +185,19 @@ public:
         }
     }
 
-    double ping(int rounds) {
-        return both([&](int side) {
+    void ping(Samples& samples) {
+        both([&](int side) {
             Network& network = sides_[static_cast<std::size_t>(side)]->network;
             Fifo& out = *out_[static_cast<std::size_t>(side)];
             Fifo& in = *in_[static_cast<std::size_t>(side)];
-            for (int i = 0; i < rounds; ++i) {
+            for (int i = 0; i < kPings; ++i) {
+                const Clock::time_point begin = Clock::now();
                 if (side == 0) post(network, out, nullptr, kPing, true);
-                await(network, [&] { return in.readable(); }, true);
+                await(
+                    network, [&] { return in.readable(); }, true);
                 in.release(true);
                 if (side == 1) post(network, out, nullptr, kPing, true);
+                if (side == 0) samples.add(Clock::now() - begin);
             }
             flush(network);
         });
@@ -195,7 +215,8 @@ public:
                         post(network, out, from.data() + at, part, false);
                         continue;
                     }
-                    await(network, [&] { return in.readable(); }, false);
+                    await(
+                        network, [&] { return in.readable(); }, false);
                     std::memcpy(to.data() + at, in.read_place(false), part);
                     in.release(false);
                 }
@@ -203,7 +224,8 @@ public:
             // As in the bare loop, the sender waits until everything has been read.
             if (side == 1) post(network, out, nullptr, 1, true);
             if (side == 0) {
-                await(network, [&] { return in.readable(); }, false);
+                await(
+                    network, [&] { return in.readable(); }, false);
                 in.release(true);
             }
             flush(network);
@@ -216,8 +238,7 @@ public:
 
 private:
     struct Side final : rondo::transport::tcp::Dialer {
-        Side(Pair& all, Rank rank, int flows)
-            : pair(all), network(rank, 2, kSlots, kSlotBytes, bell, *this, flows) {}
+        Side(Pair& all, Rank rank, int flows) : pair(all), network(rank, 2, kSlots, kSlotBytes, bell, *this, flows) {}
         void dial(Rank, int flow) override {
             const auto [a, b] = connected();
             pair.sides_[0]->network.deliver(1, flow, ProcessDescriptor::open([fd = a] { return fd; }));
@@ -238,7 +259,8 @@ private:
     }
 
     static void post(Network& network, Fifo& fifo, const std::byte* from, std::size_t bytes, bool inlined) {
-        await(network, [&] { return fifo.writable(inlined); }, inlined);
+        await(
+            network, [&] { return fifo.writable(inlined); }, inlined);
         if (from != nullptr) std::memcpy(fifo.write_place(inlined), from, bytes);
         fifo.extend(bytes);
         fifo.post(inlined, 1);
@@ -246,7 +268,8 @@ private:
     }
 
     static void flush(Network& network) {
-        await(network, [&] { return network.flushed(); }, false);
+        await(
+            network, [&] { return network.flushed(); }, false);
     }
 
     std::array<std::unique_ptr<Side>, 2> sides_;
@@ -256,46 +279,65 @@ private:
 
 // --- Measurements ----------------------------------------------------------------------------------------------------
 
-/// Rounds that take about `seconds`, judged by a few of them.
-int rounds_for(double seconds, const std::function<double(int)>& run) {
-    constexpr int kFew = 4;
-    run(kFew);
-    const double each = std::max(run(kFew) / kFew, 1e-7);
-    return std::clamp(static_cast<int>(seconds / each), 4, 1'000'000);
-}
+/// Seconds of a round, the best and the median, of many short runs in turns: what else the machine does meets all
+/// kinds of runs, and some runs of each kind it does not meet.
+struct Times {
+    double best = 0;
+    double median = 0;
+};
 
-/// The better of several runs in turns, so that what else the machine does meets both.
-std::array<double, 3> best_of(int rounds, const std::array<std::function<double(int)>, 3>& runs) {
-    std::array<double, 3> best{1e9, 1e9, 1e9};
-    for (int repeat = 0; repeat < 3; ++repeat) {
-        for (std::size_t i = 0; i < runs.size(); ++i) {
-            if (runs[i]) best[i] = std::min(best[i], runs[i](rounds) / rounds);
-        }
+template <std::size_t N>
+std::array<Times, N> measure_in_turns(double seconds, int rounds,
+                                      const std::array<std::function<double(int)>, N>& runs) {
+    constexpr std::size_t kFewest = 5;
+    std::array<std::vector<double>, N> all;
+    const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+    while (Clock::now() < end || all[0].size() < kFewest) {
+        for (std::size_t i = 0; i < N; ++i) all[i].push_back(runs[i](rounds) / rounds);
     }
-    return best;
+    std::array<Times, N> times{};
+    for (std::size_t i = 0; i < N; ++i) {
+        std::sort(all[i].begin(), all[i].end());
+        times[i] = {.best = all[i].front(), .median = all[i][all[i].size() / 2]};
+    }
+    return times;
 }
 
 void measure(const Options& options) {
+    constexpr std::size_t kLeastRun = 4U << 20U;
     Bare bare;
     Pair pair(options.flows);
-    const auto ping = [&](int rounds) { return bare.ping(rounds); };
-    const auto times = best_of(rounds_for(options.seconds / 6, ping),
-                               {ping, {}, [&](int rounds) { return pair.ping(rounds); }});
-    fmt::print("{:>10}  {:>12}  {:>12}  {:>12}  {:>8}  {:>8}\n", "bytes", "bare", "copies", "fifo", "to bare",
-               "to copies");
-    fmt::print("{:>10}  {:>9.2f} us  {:>12}  {:>9.2f} us  {:>8.2f}  {:>8}\n", kPing, times[0] / 2 * 1e6, "",
-               times[2] / 2 * 1e6, times[2] / times[0], "");
+    std::array<Samples, 2> pings;
+    for (const auto end = Clock::now() + std::chrono::duration<double>(options.seconds); Clock::now() < end;) {
+        bare.ping(pings[0]);
+        pair.ping(pings[1]);
+    }
+    fmt::print("{} bytes, one way:", kPing);
+    for (const double share : {0.05, 0.25, 0.5}) {
+        fmt::print("  {:.0f}%: bare {:.2f} us, fifo {:.2f} us, ratio {:.2f};", share * 100, pings[0].one_way(share),
+                   pings[1].one_way(share), pings[1].one_way(share) / pings[0].one_way(share));
+    }
+    fmt::print("\n");
+    fmt::print(
+        "GB/s, best (median)\n   bytes           bare           copies          fifo        fifo to bare   to "
+        "copies\n");
     for (std::size_t bytes = 64U << 10U; bytes <= 64U << 20U; bytes *= 4) {
         std::vector<std::byte> from(bytes, std::byte{3});
         std::vector<std::byte> to(bytes, std::byte{4});
-        const auto plain = [&](int rounds) { return bare.stream(from, to, rounds, false); };
-        const auto copied = [&](int rounds) { return bare.stream(from, to, rounds, true); };
-        const auto fifos = [&](int rounds) { return pair.stream(from, to, rounds); };
-        const auto seconds = best_of(rounds_for(options.seconds / 6, plain), {plain, copied, fifos});
-        std::array<double, 3> rates{};
-        for (std::size_t i = 0; i < rates.size(); ++i) rates[i] = static_cast<double>(bytes) / seconds[i] / 1e9;
-        fmt::print("{:>10}  {:>7.2f} GB/s  {:>7.2f} GB/s  {:>7.2f} GB/s  {:>8.2f}  {:>8.2f}\n", bytes, rates[0],
-                   rates[1], rates[2], rates[2] / rates[0], rates[2] / rates[1]);
+        const auto times =
+            measure_in_turns<3>(options.seconds, static_cast<int>(std::max<std::size_t>(kLeastRun / bytes, 1)),
+                                {[&](int rounds) { return bare.stream(from, to, rounds, false); },
+                                 [&](int rounds) { return bare.stream(from, to, rounds, true); },
+                                 [&](int rounds) { return pair.stream(from, to, rounds); }});
+        fmt::print("{:>8}", bytes);
+        for (const Times& time : times) {
+            const double gigabytes = static_cast<double>(bytes) / 1e9;
+            fmt::print("   {:>5.2f} ({:>5.2f})", gigabytes / time.best, gigabytes / time.median);
+        }
+        for (std::size_t i : {0U, 1U}) {
+            fmt::print("   {:>4.2f} ({:>4.2f})", times[i].best / times[2].best, times[i].median / times[2].median);
+        }
+        fmt::print("\n");
         if (to != from) throw std::runtime_error("wrong bytes");
     }
     const auto& sent = pair.counts(0);

@@ -105,6 +105,17 @@ TEST(Options, RanksAreThreadsTimesProcesses) {
     EXPECT_EQ(launched.roots, std::vector<int>{3});
 }
 
+TEST(Options, MpiIsMeasuredWithOneRankInEachProcess) {
+    const Launch launch{Starter::Mpi, 2, 0};
+    for (const std::vector<const char*>& arguments :
+         {std::vector<const char*>{"some_perf", "--mpi", "-t", "2"}, {"some_perf", "--mpi", "--stream"}}) {
+        EXPECT_THROW(parse_command_line(kCollective, static_cast<int>(arguments.size()), arguments.data(), launch),
+                     UsageError);
+    }
+    const std::vector<const char*> good{"some_perf", "--mpi"};
+    EXPECT_TRUE(parse_command_line(kCollective, 2, good.data(), launch).options.mpi);
+}
+
 TEST(Options, ProcsAndALauncherAreOneTooMany) {
     const std::vector<const char*> arguments{"some_perf", "--procs", "2"};
     try {
@@ -198,6 +209,7 @@ TEST(Options, EveryBadInputIsRefusedWithFlagValueAndWhatIsAllowed) {
         {{"-t", "300", "--procs", "5"}, {"-t 300", "5 processes", "1500", "1024"}},
         {{"--procs", "0"}, {"--procs", "'0'", "from 1"}},
         {{"--procs", "two"}, {"--procs", "'two'"}},
+        {{"--mpi"}, {"--mpi", "mpirun -np"}},
         {{"-g", "0"}, {"-g/--ngpus", "'0'"}},
         {{"-a", "4"}, {"-a/--average", "'4'", "3 (max)"}},
         {{"-T", "-1"}, {"-T/--timeout", "'-1'"}},

@@ -86,6 +86,21 @@ TEST(Table, NamesEndWhereNumbersEnd) {
     }
 }
 
+TEST(Table, MpiHasColumnsOfItsOwn) {
+    Options options;
+    options.mpi = true;
+    Row row = example();
+    const std::string without = row_text(row, options);
+    row.mpi = mode(7.5, 0.14, 0.28, 0);
+    const std::string with = row_text(row, options);
+    EXPECT_NE(with.find("    29.25     7.50    0.28    23.50    29.25  one_shot\n"), std::string::npos) << with;
+    EXPECT_NE(without.find("    29.25      N/A     N/A      N/A      N/A  one_shot\n"), std::string::npos) << without;
+    const std::string columns = column_text(options);
+    EXPECT_EQ(columns.find("algorithm", columns.find("#       size")) - columns.find("#       size"),
+              with.find("one_shot"));
+    EXPECT_NE(csv_rows(row, kCollective, options).find(",mpi,7.5,"), std::string::npos);
+}
+
 TEST(Table, WhatWasNotMeasuredOrCheckedIsNA) {
     Row row = example();
     row.in_place.reset();
