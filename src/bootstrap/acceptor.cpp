@@ -40,7 +40,7 @@ std::shared_ptr<void> Acceptor::share_port(std::uint16_t port, bool loopback) {
     if (!listener.socket) return nullptr;
     const int fd = listener.socket.get();
     add(std::move(listener.socket));
-    std::shared_ptr<void> lease(nullptr, [this, fd](void*) { close_listener(fd); });
+    std::shared_ptr<void> lease(this, [this, fd](void*) { close_listener(fd); });
     shared_ports_[place] = lease;
     return lease;
 }
@@ -100,7 +100,12 @@ void Acceptor::advance(Place place) {
         if (got < 0 && errno == EINTR) continue;
         if (got < 0 && errno == EAGAIN) return;
         if (got <= 0) {
-            drop(place, got == 0 ? "it closed the connection before it had proved anything" : errno_text(errno));
+            drop(place, got < 0 ? errno_text(errno)
+                        : handshake.challenged()
+                            ? fmt::format("it (rank {}) went away instead of proving that it knows the "
+                                          "secret: its own may be another one",
+                                          handshake.hello().source)
+                            : "it closed the connection before it had proved anything");
             return;
         }
         handshake.feed({buffer.data(), static_cast<std::size_t>(got)});

@@ -176,7 +176,9 @@ EnvironmentId id_from_environment(const Settings& settings, const Variables& var
         throw make_error(Code::InvalidArgument, "rank {} is outside [0, {}) (from {})", launch.rank, launch.nranks,
                          launch.source);
     }
-    const std::string place = fmt::format("{}:{}", launch.place.host, launch.place.port);
+    const bool brackets = launch.place.host.find(':') != std::string::npos;
+    const std::string place =
+        fmt::format("{}{}{}:{}", brackets ? "[" : "", launch.place.host, brackets ? "]" : "", launch.place.port);
     Identity identity;
     identity.late_root = true;
     identity.own_port = true;

@@ -111,6 +111,8 @@ public:
     void feed(std::string_view bytes);
 
     [[nodiscard]] State state() const noexcept { return state_; }
+    /// The hello was fit, and the client has been asked for its proof.
+    [[nodiscard]] bool challenged() const noexcept { return step_ == Step::Proof; }
     /// What the client claims; proved once the state is Done.
     [[nodiscard]] const Hello& hello() const noexcept { return hello_; }
 

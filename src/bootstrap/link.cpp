@@ -163,7 +163,9 @@ private:
             drop_sent(static_cast<std::size_t>(sent));
         }
         if (!socket_) return;
-        loop_->change(socket_.get(), output_.empty() ? EPOLLIN : EPOLLIN | EPOLLOUT);
+        const bool waits = !output_.empty();
+        if (waits != waits_to_send_) loop_->change(socket_.get(), waits ? EPOLLIN | EPOLLOUT : EPOLLIN);
+        waits_to_send_ = waits;
         if (output_.empty() && closed_) ::shutdown(socket_.get(), SHUT_WR);
     }
 
@@ -203,6 +205,7 @@ private:
     std::string input_;
     std::deque<Payload> output_;
     std::size_t sent_of_first_ = 0;
+    bool waits_to_send_ = false;
     bool closed_ = false;
     Loop::TimerId linger_timer_ = 0;  // holds the link between close() and the peer's end
 };

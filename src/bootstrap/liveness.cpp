@@ -41,7 +41,7 @@ std::shared_ptr<void> Liveness::watch(std::int32_t pid, std::uint64_t start_time
     }
     auto& tasks = found->second.tasks;
     const auto place = tasks.insert(tasks.end(), std::move(on_death));
-    return std::shared_ptr<void>(nullptr, [this, name, place](void*) { drop(name, place); });
+    return {this, [this, name, place](void*) { drop(name, place); }};
 }
 
 void Liveness::on_end(const Name& name) {

@@ -302,6 +302,21 @@ Rank decode_rank(std::string_view bytes) {
     return rank;
 }
 
+std::string encode(const std::vector<Rank>& ranks) {
+    Writer out;
+    out.u32(static_cast<std::uint32_t>(ranks.size()));
+    for (const Rank rank : ranks) out.i32(rank);
+    return out.take();
+}
+
+std::vector<Rank> decode_ranks(std::string_view bytes) {
+    Reader in(bytes);
+    std::vector<Rank> ranks(in.count(4));
+    for (Rank& rank : ranks) rank = in.i32();
+    in.end();
+    return ranks;
+}
+
 std::string encode(std::uint64_t number) {
     Writer out;
     out.u64(number);

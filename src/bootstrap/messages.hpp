@@ -27,9 +27,9 @@ enum class FrameType : std::uint8_t {
     // From the root.
     Missing = 32,  ///< MissingRanks
     Roster = 33,
-    Go = 34,       ///< reports
-    Failure = 35,  ///< a cause
-    Departed = 36,
+    Go = 34,        ///< reports
+    Failure = 35,   ///< a cause
+    Departed = 36,  ///< ranks
     StatusRequest = 37,
     StatusReply = 38,
 };
@@ -81,6 +81,7 @@ std::string encode(const StatusMessage& status);
 std::string encode(const StatusReplyMessage& reply);
 std::string encode(const std::vector<std::string>& reports);
 std::string encode(Rank rank);
+std::string encode(const std::vector<Rank>& ranks);
 std::string encode(std::uint64_t number);
 
 Introduction decode_introduction(std::string_view bytes);
@@ -93,6 +94,7 @@ StatusMessage decode_status(std::string_view bytes);
 StatusReplyMessage decode_status_reply(std::string_view bytes);
 std::vector<std::string> decode_reports(std::string_view bytes);
 Rank decode_rank(std::string_view bytes);
+std::vector<Rank> decode_ranks(std::string_view bytes);
 std::uint64_t decode_number(std::string_view bytes);
 
 /// The cause with its texts cut to what a frame carries.

@@ -230,7 +230,13 @@ void Root::depart(Member& member, Rank rank) {
               .operation = "init"});
         return;
     }
-    broadcast(FrameType::Departed, make_payload(encode(rank)), &member);
+    // Ranks tend to leave together: one message for all that are known by the end of this turn.
+    if (departures_.empty()) {
+        executor_->post([self = shared_from_this()] {
+            self->broadcast(FrameType::Departed, make_payload(encode(std::exchange(self->departures_, {}))));
+        });
+    }
+    departures_.push_back(rank);
 }
 
 void Root::goodbye(Member& member) {
@@ -258,9 +264,9 @@ void Root::fail(Cause cause) {
     broadcast(FrameType::Failure, make_payload(encode(cause_)));
 }
 
-void Root::broadcast(FrameType type, const Payload& payload, const Member* except) {
+void Root::broadcast(FrameType type, const Payload& payload) {
     for (const auto& member : members_) {
-        if (member->link && member.get() != except) member->link->send(type, payload);
+        if (member->link) member->link->send(type, payload);
     }
 }
 

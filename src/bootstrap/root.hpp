@@ -74,7 +74,7 @@ private:
     void answer(Member& member, StatusMessage status);
     void end_inquiry(std::uint64_t id);
     void fail(Cause cause);
-    void broadcast(FrameType type, const Payload& payload, const Member* except = nullptr);
+    void broadcast(FrameType type, const Payload& payload);
     void gone(Member& member);
     void finish_if_over();
     void tell_missing(double interval);
@@ -94,6 +94,7 @@ private:
     Rank first_rank_ = -1;           // the one that the others must agree with
     std::string facts_;
     Rank joined_ = 0;
+    std::vector<Rank> departures_;  // to be told
     std::size_t ready_ = 0;
     std::size_t processes_ = 0;
     bool complete_ = false;

@@ -237,7 +237,9 @@ void SessionCore::dispatch(FrameType type, std::string_view payload) {
         case FrameType::Roster: on_roster(payload); return;
         case FrameType::Go: on_go(payload); return;
         case FrameType::Failure: deliver(decode_cause(payload)); return;
-        case FrameType::Departed: on_departed(decode_rank(payload)); return;
+        case FrameType::Departed:
+            for (const Rank rank : decode_ranks(payload)) on_departed(rank);
+            return;
         case FrameType::StatusRequest: {
             StatusMessage status{decode_number(payload), {}};
             gate_.pass([&](Events& events) { status.text = events.on_status(); });

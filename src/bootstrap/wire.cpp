@@ -1,6 +1,8 @@
 #include "bootstrap/wire.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "base/error.hpp"
 
@@ -15,8 +17,12 @@ void Reader::need(std::size_t size) const {
 std::uint64_t Reader::integer(std::size_t size) {
     need(size);
     std::uint64_t value = 0;
-    for (std::size_t i = 0; i < size; ++i) {
-        value |= std::uint64_t{static_cast<unsigned char>(bytes_[at_ + i])} << (8U * i);
+    if constexpr (std::endian::native == std::endian::little) {
+        std::memcpy(&value, bytes_.data() + at_, size);
+    } else {
+        for (std::size_t i = 0; i < size; ++i) {
+            value |= std::uint64_t{static_cast<unsigned char>(bytes_[at_ + i])} << (8U * i);
+        }
     }
     at_ += size;
     return value;

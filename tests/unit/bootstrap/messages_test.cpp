@@ -65,6 +65,7 @@ TEST(Messages, ComeBackAsTheyWere) {
     EXPECT_EQ(reply.texts, (std::vector<std::string>{"a", "", "c"}));
     EXPECT_EQ(decode_reports(encode(std::vector<std::string>{"r", "s"})), (std::vector<std::string>{"r", "s"}));
     EXPECT_EQ(decode_rank(encode(Rank{-5})), -5);
+    EXPECT_EQ(decode_ranks(encode(std::vector<Rank>{3, 1})), (std::vector<Rank>{3, 1}));
     EXPECT_EQ(decode_number(encode(std::uint64_t{1} << 63U)), std::uint64_t{1} << 63U);
 }
 
@@ -101,6 +102,7 @@ int refusals(const std::string& bytes) {
     attempt([&] { decode_status_reply(bytes); });
     attempt([&] { decode_reports(bytes); });
     attempt([&] { decode_rank(bytes); });
+    attempt([&] { decode_ranks(bytes); });
     attempt([&] { decode_number(bytes); });
     return refused;
 }
@@ -113,14 +115,14 @@ TEST(Messages, EveryCutIsRefused) {
             EXPECT_THROW(decode_roster(cut), Error);
             EXPECT_THROW(decode_cause(cut), Error);
         }
-        EXPECT_EQ(refusals(whole + "x"), 11);
+        EXPECT_EQ(refusals(whole + "x"), 12);
     }
 }
 
 TEST(Messages, LargeClaimsAllocateNothing) {
     Writer out;
     out.u32(0xffffffff);
-    EXPECT_EQ(refusals(out.bytes() + std::string(60, '\0')), 11);
+    EXPECT_EQ(refusals(out.bytes() + std::string(60, '\0')), 12);
     EXPECT_THROW(decode_reports(out.bytes()), Error);
     EXPECT_THROW(decode_roster(out.bytes() + std::string(1000, '\0')), Error);
 }
