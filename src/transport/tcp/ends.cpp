@@ -53,13 +53,9 @@ Piece Outlet::next() noexcept {
 }
 
 std::optional<Fault> Outlet::take_credit(const Frame& frame) noexcept {
-    const auto ahead =
-        static_cast<std::int64_t>(static_cast<std::int32_t>(frame.sequence - static_cast<std::uint32_t>(credited_)));
-    const auto lines = static_cast<std::int64_t>(own_.fifo().line_count());
-    const std::uint64_t least = credited_ - std::min(credited_, static_cast<std::uint64_t>(lines));
-    if (ahead < -lines || ahead > static_cast<std::int64_t>(sent_ - credited_)) {
-        return Fault{"count of released messages (lowest 32 bits)", frame.sequence, least & 0xffffffffU,
-                     sent_ & 0xffffffffU};
+    const auto ahead = static_cast<std::int32_t>(frame.sequence - static_cast<std::uint32_t>(credited_));
+    if (ahead > 0 && static_cast<std::uint64_t>(ahead) > sent_ - credited_) {
+        return Fault{"count of released messages", credited_ + static_cast<std::uint64_t>(ahead), 0, sent_};
     }
     if (ahead <= 0) return std::nullopt;
     credited_ += static_cast<std::uint64_t>(ahead);
@@ -81,8 +77,7 @@ std::variant<Arrival, Fault> Inlet::admit(const Frame& frame) {
     const std::uint32_t ahead = frame.sequence - static_cast<std::uint32_t>(announced_);
     const std::uint64_t room = own_.fifo().released() + own_.fifo().line_count() - announced_;
     if (ahead == 0 || ahead > room) {
-        return Fault{"message number (lowest 32 bits)", frame.sequence, (announced_ + 1) & 0xffffffffU,
-                     (announced_ + room) & 0xffffffffU};
+        return Fault{"message number", announced_ + ahead, announced_ + 1, announced_ + room};
     }
     const std::uint64_t sequence = announced_ + ahead;
     const std::size_t line = line_of(sequence);

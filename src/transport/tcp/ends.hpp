@@ -51,7 +51,7 @@ public:
     [[nodiscard]] bool empty() const noexcept { return own_.fifo().posted() == sent_; }
     /// The next piece. Only when not empty().
     Piece next() noexcept;
-    /// A credit from the receiver. A late one, overtaken on another connection, changes nothing.
+    /// A credit from the receiver. A late one, overtaken on other connections, changes nothing.
     std::optional<Fault> take_credit(const Frame& frame) noexcept;
 
 private:

@@ -105,13 +105,20 @@ void Flow::append(const Frame& frame, const std::byte* payload) noexcept {
     pending_ += kHeaderBytes + frame.length;
 }
 
+std::ptrdiff_t Flow::send_some() noexcept {
+    constexpr int kFlags = MSG_NOSIGNAL | MSG_DONTWAIT;
+    const iovec& first = blocks_[first_block_];
+    if (blocks_used_ - first_block_ == 1) return ::send(fd_, first.iov_base, first.iov_len, kFlags);
+    msghdr message{};
+    message.msg_iov = blocks_.data() + first_block_;
+    message.msg_iovlen = blocks_used_ - first_block_;
+    return ::sendmsg(fd_, &message, kFlags);
+}
+
 bool Flow::send() noexcept {
     bool moved = false;
     while (pending_ > 0 && writable && output_open_) {
-        msghdr message{};
-        message.msg_iov = blocks_.data() + first_block_;
-        message.msg_iovlen = blocks_used_ - first_block_;
-        const ssize_t sent = ::sendmsg(fd_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        const std::ptrdiff_t sent = send_some();
         if (sent < 0) {
             if (errno == EINTR) continue;
             if (would_block(errno)) {
@@ -183,15 +190,13 @@ Flow::Input Flow::receive(FrameSink& sink) {
 /// as the next header, so that another long payload goes to its place at once.
 std::ptrdiff_t Flow::read_some(std::size_t& asked) noexcept {
     constexpr std::size_t kLong = 4096;
-    std::array<iovec, 2> blocks{};
-    std::size_t used = 0;
-    if (missing_ > 0) blocks[used++] = {arrival_.place, missing_};
     const std::size_t room = missing_ >= kLong ? kHeaderBytes : stage_.size() - staged_;
-    blocks[used++] = {stage_.data() + staged_, room};
     asked = missing_ + room;
+    if (missing_ == 0) return ::recv(fd_, stage_.data() + staged_, room, MSG_DONTWAIT);
+    std::array<iovec, 2> blocks{{{arrival_.place, missing_}, {stage_.data() + staged_, room}}};
     msghdr message{};
     message.msg_iov = blocks.data();
-    message.msg_iovlen = used;
+    message.msg_iovlen = blocks.size();
     return ::recvmsg(fd_, &message, MSG_DONTWAIT);
 }
 

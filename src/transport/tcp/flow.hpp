@@ -88,6 +88,7 @@ private:
                                                << 10U;  // bytes in one receive(), so that the executor gets its turn
 
     void add_block(std::byte* base, std::size_t bytes) noexcept;
+    [[nodiscard]] std::ptrdiff_t send_some() noexcept;
     void close_output(int error) noexcept;
     [[nodiscard]] std::ptrdiff_t read_some(std::size_t& asked) noexcept;
     bool accept(std::size_t bytes, FrameSink& sink);

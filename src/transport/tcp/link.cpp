@@ -120,10 +120,16 @@ bool Link::readable() const noexcept {
     return std::ranges::any_of(flows_, [](const auto& flow) { return flow && flow->readable; });
 }
 
-bool Link::receive() noexcept {
+bool Link::stuck() const noexcept {
+    return std::ranges::any_of(flows_, [](const auto& flow) { return flow && !flow->writable; });
+}
+
+bool Link::receive(bool ask_all) noexcept {
     bool moved = false;
     for (auto& flow : flows_) {
-        if (!flow || !flow->readable) continue;
+        if (!flow) continue;
+        flow->readable = flow->readable || ask_all;
+        if (!flow->readable) continue;
         try {
             switch (flow->receive(*this)) {
                 case Flow::Input::Nothing: break;

@@ -41,8 +41,10 @@ public:
 
     /// Sends what is posted and owed, as far as the connections take it. True if anything was sent.
     bool send(bool departing) noexcept;
-    /// Receives what the poller found. True if anything arrived.
-    bool receive() noexcept;
+    /// Receives what the poller found, or what there is if `ask_all`. True if anything arrived.
+    bool receive(bool ask_all) noexcept;
+    /// True where the system has taken less than a connection has to send.
+    [[nodiscard]] bool stuck() const noexcept;
     /// True where the poller found something that receive() has not read yet.
     [[nodiscard]] bool readable() const noexcept;
     /// True where nothing is left to send().

@@ -60,9 +60,11 @@ bool Network::progress() noexcept {
         moved = link->send(departing_) || moved;
         if (!lost_ && !link->loss().empty()) lost_ = Lost{link->peer(), link->loss()};
     }
-    poller_->poll();
+    // One connection is asked itself. Of more, the poller asks at once; and it alone knows when stuck output can go on.
+    const bool ask_all = poller_->flows() == 1 && std::ranges::none_of(active_, &Link::stuck);
+    if (!ask_all) poller_->poll();
     for (Link* link : active_) {
-        moved = link->receive() || moved;
+        moved = link->receive(ask_all) || moved;
         if (!lost_ && !link->loss().empty()) lost_ = Lost{link->peer(), link->loss()};
     }
     return moved;
@@ -85,7 +87,10 @@ void Network::depart() noexcept { departing_ = true; }
 
 void Network::wait(std::chrono::nanoseconds longest) noexcept {
     // Before woken_ is set the news is there, and after it the bell rings: whoever comes between finds one of the two.
-    if (woken_.exchange(false, std::memory_order_acq_rel)) return;
+    if (woken_.exchange(false, std::memory_order_acq_rel)) {
+        poller_->wait(std::chrono::nanoseconds(0));  // takes the bell's event, so that it ends no other wait
+        return;
+    }
     if (std::ranges::any_of(active_, [](const Link* link) { return link->readable(); })) return;
     poller_->wait(longest);
     woken_.exchange(false, std::memory_order_acq_rel);

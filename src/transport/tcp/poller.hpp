@@ -21,6 +21,8 @@ public:
     void add(Flow& flow);
     void remove(const Flow& flow) noexcept;
 
+    [[nodiscard]] int flows() const noexcept { return flows_; }
+
     /// Marks the flows that have become readable or writable.
     void poll() noexcept;
     /// The same, after having waited for that, for wake(), or until time is up.

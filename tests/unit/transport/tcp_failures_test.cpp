@@ -155,8 +155,8 @@ TEST(TcpFailures, EachBadFrameIsALossThatSaysWhat) {
         {{.slot = 4}, "slot is 4, allowed are 0 to 3"},
         {{.length = 0x7fffffff, .slot = 0, .sequence = 1, .total = 0x7fffffff}, "message length is 2147483647"},
         {{.length = 0xffffffffU, .slot = 0, .sequence = 1, .total = 10}, "payload length is 4294967295"},
-        {{.length = 4, .sequence = 40, .total = 4}, "message number (lowest 32 bits) is 40, allowed are 1 to 16"},
-        {{.mark = mark_of(FrameKind::Credit), .sequence = 3}, "count of released messages (lowest 32 bits) is 3"},
+        {{.length = 4, .sequence = 40, .total = 4}, "message number is 40, allowed are 1 to 16"},
+        {{.mark = mark_of(FrameKind::Credit), .sequence = 3}, "count of released messages is 3"},
         {{.mark = mark_of(FrameKind::Credit), .channel = 9}, "count of released messages"}};
     for (const auto& [frame, part] : frames) {
         Victim victim;

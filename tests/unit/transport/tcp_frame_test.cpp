@@ -203,14 +203,13 @@ TEST(TcpInlet, AnnouncesNothingBeforeAllPiecesAreThere) {
 TEST(TcpInlet, RefusesWhatDoesNotFitTheStream) {
     {
         Receiver receiver;
-        EXPECT_EQ(receiver.take(line_message(17)), "its message number (lowest 32 bits) is 17, allowed are 1 to 16");
-        EXPECT_EQ(receiver.take(line_message(0)), "its message number (lowest 32 bits) is 0, allowed are 1 to 16");
+        EXPECT_EQ(receiver.take(line_message(17)), "its message number is 17, allowed are 1 to 16");
+        EXPECT_EQ(receiver.take(line_message(0)), "its message number is 0, allowed are 1 to 16");
     }
     {
         Receiver receiver;
         ASSERT_EQ(receiver.take(line_message(1)), "");
-        EXPECT_EQ(receiver.take(line_message(1)), "its message number (lowest 32 bits) is 1, allowed are 2 to 16")
-            << "a message twice";
+        EXPECT_EQ(receiver.take(line_message(1)), "its message number is 1, allowed are 2 to 16") << "a message twice";
     }
     {
         Receiver receiver;
@@ -229,17 +228,14 @@ TEST(TcpInlet, RefusesWhatDoesNotFitTheStream) {
     }
 }
 
-TEST(TcpInlet, GoesOnBeyond32BitsOfMessages) {
-    // The numbers on the wire wrap around; 2^32 messages are too many to send here, so only the window near the wrap of
-    // the sender's count is looked at, by an outlet that takes credits.
+TEST(TcpInlet, MovesItsWindowWithWhatIsReleased) {
     Receiver receiver;
     for (std::uint32_t i = 1; i <= 1000; ++i) {
         ASSERT_EQ(receiver.take(line_message(i)), "");
         ASSERT_TRUE(receiver.fifo().readable());
         receiver.fifo().release(true);
     }
-    EXPECT_EQ(receiver.take(line_message(1017)),
-              "its message number (lowest 32 bits) is 1017, allowed are 1001 to 1016");
+    EXPECT_EQ(receiver.take(line_message(1017)), "its message number is 1017, allowed are 1001 to 1016");
 }
 
 TEST(TcpInlet, OwesACreditForEachSlotAndForBunchesOfLines) {
@@ -306,14 +302,14 @@ TEST(TcpOutlet, TakesCreditsForWhatWasSentAndForNothingElse) {
     for (int i = 0; i < 16; ++i) post();
     EXPECT_FALSE(fifo.writable(true));
     for (int i = 0; i < 10; ++i) EXPECT_EQ(outlet.next().frame.sequence, static_cast<std::uint32_t>(i + 1));
-    EXPECT_EQ(fault_of_credit(11), "its count of released messages (lowest 32 bits) is 11, allowed are 0 to 10")
+    EXPECT_EQ(fault_of_credit(11), "its count of released messages is 11, allowed are 0 to 10")
         << "posted, but not sent";
     EXPECT_EQ(fault_of_credit(8), "");
     EXPECT_TRUE(fifo.writable(true));
     EXPECT_EQ(fault_of_credit(4), "") << "overtaken by a later one";
     EXPECT_EQ(fault_of_credit(10), "");
-    EXPECT_NE(fault_of_credit(0x80000000U), "");
-    EXPECT_NE(fault_of_credit(0xfffffff0U), "");
+    EXPECT_NE(fault_of_credit(0x7fffffffU), "");
+    EXPECT_EQ(fault_of_credit(0xfffffff0U), "") << "what looks like the past is harmless";
 }
 
 }  // namespace rondo::transport::tcp::test
