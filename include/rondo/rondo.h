@@ -128,8 +128,17 @@ RONDO_API const char* rondoGetLastError(rondoComm_t comm);
 /* A new id for rondoCommInitRank; one rank makes it and hands it to the others. Each id serves one communicator. */
 RONDO_API rondoResult_t rondoGetUniqueId(rondoUniqueId* id);
 
-/* Joins the communicator `id` of `nranks` ranks as rank `rank`. Ranks are threads of this process; every rank calls
- * it, each in its own thread (or all from one thread inside a group, or with blocking = 0).
+/* What a launcher has put into the environment: an id that every process of the job computes alike, the number of
+ * processes and this one's number. In this order: RONDO_COMM_ID (host:port of process 0), RONDO_RANK, RONDO_NRANKS;
+ * torchrun's MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE; Slurm's SLURM_* variables. The id carries a secret made from
+ * RONDO_COMM_SECRET or RONDO_COMM_SECRET_FILE; without one it serves loopback addresses only. With several ranks in
+ * each process: process p of P with T threads has ranks p*T to p*T+T-1 of P*T. Each call in a process makes the id of
+ * one more communicator. Errors: InvalidArgument naming the variable that is missing or wrong. */
+RONDO_API rondoResult_t rondoGetUniqueIdFromEnvironment(rondoUniqueId* id, int* nprocs, int* proc);
+
+/* Joins the communicator `id` of `nranks` ranks as rank `rank`. Ranks are threads of one process, processes of one
+ * host, or of several; every rank calls it, each in its own thread (or all of a process from one thread inside a group,
+ * or with blocking = 0). The process that made the id must live as long as the communicator.
  * Blocking: returns when all ranks have joined. Errors: InvalidArgument (null pointer, nranks < 1, rank outside
  * [0, nranks), bad config or setting), InvalidUsage (rank taken, other nranks than the first rank gave, id used
  * before, settings differ between ranks), Timeout (names the ranks that are missing). */

@@ -6,6 +6,8 @@
 
 #include "api/guard.hpp"
 #include "base/runtime.hpp"
+#include "bootstrap/environment.hpp"
+#include "bootstrap/service.hpp"
 #include "comm/group.hpp"
 
 namespace {
@@ -74,8 +76,23 @@ extern "C" {
 rondoResult_t rondoGetUniqueId(rondoUniqueId* id) {
     return api::guarded([&] {
         rondoUniqueId& target = api::need(id, "rondoGetUniqueId", "id");
-        const bootstrap::UniqueId made = bootstrap::make_unique_id();
+        const bootstrap::UniqueId made =
+            bootstrap::make_unique_id(Runtime::get().service<bootstrap::Service>(), Runtime::get().load_settings());
         std::memcpy(target.internal, made.data(), made.size());
+    });
+}
+
+rondoResult_t rondoGetUniqueIdFromEnvironment(rondoUniqueId* id, int* nprocs, int* proc) {
+    return api::guarded([&] {
+        rondoUniqueId& target = api::need(id, "rondoGetUniqueIdFromEnvironment", "id");
+        int& count = api::need(nprocs, "rondoGetUniqueIdFromEnvironment", "nprocs");
+        int& own = api::need(proc, "rondoGetUniqueIdFromEnvironment", "proc");
+        const std::uint64_t number = Runtime::get().service<bootstrap::Service>().next_environment_number();
+        const bootstrap::EnvironmentId made =
+            bootstrap::id_from_environment(Runtime::get().load_settings(), bootstrap::process_environment(), number);
+        std::memcpy(target.internal, made.id.data(), made.id.size());
+        count = made.nranks;
+        own = made.rank;
     });
 }
 
@@ -94,7 +111,7 @@ rondoResult_t rondoCommInitAll(rondoComm_t* comms, int nranks, const rondoConfig
         check_ranks("rondoCommInitAll", nranks, 0);
         const comm::Options options =
             comm::resolve(config_of(config, "rondoCommInitAll"), Runtime::get().load_settings());
-        const bootstrap::UniqueId id = bootstrap::make_unique_id();
+        const bootstrap::UniqueId id = bootstrap::make_local_id();
         std::vector<std::unique_ptr<rondoComm>> made;
         for (int rank = 0; rank < nranks; ++rank)
             made.push_back(std::make_unique<rondoComm>(id, nranks, rank, options));

@@ -34,6 +34,8 @@ std::string describe(const PackedCall& packed) {
     return text + ")";
 }
 
+std::string_view operation_of(const PackedCall& packed) noexcept { return plan::name_of(unpack(packed).collective); }
+
 std::string difference(const PackedCall& a, const PackedCall& b) {
     const Unpacked x = unpack(a);
     const Unpacked y = unpack(b);
@@ -47,6 +49,23 @@ std::string difference(const PackedCall& a, const PackedCall& b) {
     note(x.op != y.op, "reduction");
     note(x.root != y.root, "root");
     return text.empty() ? "plan" : text;
+}
+
+Cause disagreement_of(std::uint64_t sequence, Rank a, const PackedCall& call_a, Rank b, const PackedCall& call_b) {
+    const std::string fields = difference(call_a, call_b);
+    return {.code = Code::InvalidUsage,
+            .rank = a,
+            .peer = b,
+            .text = fmt::format(
+                "call {}: rank {} called {}, rank {} called {}; they differ in: {}{}", sequence, a, describe(call_a), b,
+                describe(call_b), fields,
+                fields == "plan" ? " (RONDO_ALGO, RONDO_PROTO or sizes of buffers differ between ranks)" : ""),
+            .operation = std::string(operation_of(call_a)),
+            .sequence = sequence,
+            .object = fields,
+            .limit = describe(call_a),
+            .number = describe(call_b),
+            .remedy = "make the same calls in the same order on every rank"};
 }
 
 std::int64_t total_bytes(const Call& call, Rank nranks) noexcept {

@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/cause.hpp"
 #include "base/types.hpp"
 #include "plan/plan.hpp"
 
@@ -52,8 +54,14 @@ constexpr PackedCall pack(const Call& call) noexcept {
 /// "all_reduce(sum, float, count 1024)".
 std::string describe(const PackedCall& packed);
 
+/// "all_reduce".
+std::string_view operation_of(const PackedCall& packed) noexcept;
+
 /// The fields in which two calls differ: "count", "operation, type", ...; "plan" where all fields are equal.
 std::string difference(const PackedCall& a, const PackedCall& b);
+
+/// The cause of failure where two ranks have made different calls with this sequence, seen by rank `a`.
+Cause disagreement_of(std::uint64_t sequence, Rank a, const PackedCall& call_a, Rank b, const PackedCall& call_b);
 
 /// Size of the call as nccl-tests counts it: the whole vector, all blocks of the larger side.
 std::int64_t total_bytes(const Call& call, Rank nranks) noexcept;

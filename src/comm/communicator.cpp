@@ -18,26 +18,13 @@ namespace {
 constexpr std::int64_t kStreamBytes = std::int64_t{8} << 20U;
 constexpr double kAbortSeconds = 2;
 
-std::shared_ptr<bootstrap::Meeting> meet(const bootstrap::UniqueId& id, Rank nranks, Rank rank,
-                                         const Options& options) {
-    return Runtime::get().service<bootstrap::Rendezvous>().join(id, nranks, rank, options.facts(), [&] {
-        return std::make_shared<Team>(nranks, options, cpu_limits().usable());
-    });
-}
-
 }  // namespace
 
 Communicator::Communicator(const bootstrap::UniqueId& id, Rank nranks, Rank rank, Options options)
     : options_(std::move(options)),
       rank_(rank),
-      meeting_(meet(id, nranks, rank, options_)),
-      team_(std::static_pointer_cast<Team>(meeting_->shared())),
-      init_deadline_(Deadline::after(options_.timeout)),
-      token_(Runtime::get().token()),
-      plans_(*team_, rank, options_),
-      traffic_(nranks),
-      execution_(team_->domain(), rank, traffic_),
-      watch_(team_->domain(), rank, options_, execution_) {
+      team_(Runtime::get().service<Teams>().join(id, nranks, rank, options_)),
+      token_(Runtime::get().token()) {
     for (const DataType type : kAllDataTypes) {
         for (const ReduceOp op : kAllReduceOps) {
             kernels_[static_cast<std::size_t>(type)][static_cast<std::size_t>(op)] = reduce::kernel_for(type, op);
@@ -46,68 +33,68 @@ Communicator::Communicator(const bootstrap::UniqueId& id, Rank nranks, Rank rank
 }
 
 Communicator::~Communicator() {
-    if (Runtime::get().same_process(token_)) domain().depart(rank_);
+    if (!Runtime::get().same_process(token_)) return;
+    engine_.reset();
+    team_->depart(rank_);
 }
 
-void Communicator::wait_until_joined() {
-    if (joined_) return;
-    try {
-        meeting_->wait(init_deadline_, options_.timeout);
-        if (domain().failed()) throw Error(code_seen_by(rank_, domain().cause()), error_text());
-        joined_ = true;
-    } catch (const Error& error) {
-        domain().fail({.code = error.code(), .rank = rank_, .text = error.what()});
-        throw;
-    }
+void Communicator::make_engine() {
+    const std::lock_guard lock(engine_mutex_);
+    if (engine_) return;
+    engine_.emplace(*team_, rank_, options_);
+    joined_.store(true, std::memory_order_release);
     Runtime::get().logger().info(Subsystem::Init, rank_,
                                  "communicator '{}': {} ranks joined, {} slots of {} bytes a FIFO", options_.name,
                                  nranks(), options_.slots, options_.slot_bytes);
 }
 
+void Communicator::wait_until_joined() {
+    if (joined_) return;
+    team_->wait_until_settled();
+    if (team_->failed()) throw_first_cause();
+    make_engine();
+}
+
 Code Communicator::state() {
-    if (domain().failed()) return code_seen_by(rank_, domain().cause());
-    if (joined_ || meeting_->complete()) return Code::Success;
-    if (!init_deadline_.expired()) return Code::InProgress;
-    try {
-        wait_until_joined();
-        return Code::Success;
-    } catch (const Error& error) {
-        return error.code();
-    }
+    if (!joined_) team_->check_init_time();
+    if (team_->failed()) return code_seen_by(rank_, team_->cause());
+    if (!team_->ready()) return Code::InProgress;
+    if (!joined_) make_engine();
+    return Code::Success;
 }
 
 const char* Communicator::error_text() {
-    const transport::memory::Cause cause = domain().cause();
+    const Cause cause = team_->cause();
     if (cause.code == Code::Success) return "";
     const std::lock_guard lock(text_mutex_);
     if (text_.empty()) {
-        text_ =
-            fmt::format("rank {} of {}{}{}: {}{}", rank_, nranks(), options_.name.empty() ? "" : " of ", options_.name,
-                        cause.rank == rank_ ? "" : fmt::format("rank {} failed first: ", cause.rank), cause.text);
+        text_ = fmt::format(
+            "rank {} of {}{}{}: {}{}", rank_, nranks(), options_.name.empty() ? "" : " of ", options_.name,
+            cause.rank == rank_ || cause.rank < 0 ? "" : fmt::format("rank {} failed first: ", cause.rank), cause.text);
     }
     return text_.c_str();
 }
 
+void Communicator::throw_first_cause() { throw Error(code_seen_by(rank_, team_->cause()), error_text()); }
+
 void Communicator::throw_if_unusable() {
-    if (domain().failed()) throw Error(code_seen_by(rank_, domain().cause()), error_text());
+    if (team_->failed()) throw_first_cause();
     if (finalized_.load(std::memory_order_relaxed)) {
         throw make_error(Code::InvalidUsage, "rank {}: the communicator was finalized and takes no more operations",
                          rank_);
     }
-    if (!joined_) {
-        if (!meeting_->complete()) {
-            throw make_error(
-                Code::InvalidUsage,
-                "rank {}: init is still in progress (missing ranks: {}); poll rondoCommGetAsyncError until it "
-                "reports success",
-                rank_, meeting_->missing());
-        }
-        joined_ = true;
+    if (joined_) return;
+    if (!team_->ready()) {
+        throw make_error(Code::InvalidUsage,
+                         "rank {}: init is still in progress (missing ranks: {}); poll rondoCommGetAsyncError until it "
+                         "reports success",
+                         rank_, team_->missing());
     }
+    make_engine();
 }
 
 void Communicator::begin(const Operation& operation) {
-    if (domain().failed() || !joined_ || finalized_.load(std::memory_order_relaxed)) throw_if_unusable();
+    if (team_->failed() || !joined_ || finalized_.load(std::memory_order_relaxed)) throw_if_unusable();
     if (operation.point_to_point()) {
         begin_transfers(operation.transfers);
     } else {
@@ -116,40 +103,41 @@ void Communicator::begin(const Operation& operation) {
     running_ = true;
     if (current_->bound.uses_peers()) {
         domain().enter(rank_);
-        if (domain().failed()) {
+        if (team_->failed()) {
             end();
             throw_if_unusable();
         }
     }
-    execution_.start(current_->bound);
+    engine_->execution.start(current_->bound);
 }
 
 void Communicator::begin_call(const Call& call) {
     const PackedCall packed = pack(call);
-    const Found found = plans_.find(call, packed);
+    const Found found = engine_->plans.find(call, packed);
     current_ = found.plan;
     if (scratch_.size() < current_->scratch_bytes()) scratch_.resize(current_->scratch_bytes());
     const std::uint64_t sequence = ++sequence_;
     const std::uint64_t signature = signature_of(sequence, found.call_hash);
     const std::size_t element_bytes = size_of(call.type);
-    execution_.launch() = {.sequence = sequence,
-                           .signature = signature,
-                           .count = call.count,
-                           .element_bytes = element_bytes,
-                           .cut = current_->cut_for(element_bytes),
-                           .kernel = kernels_[static_cast<std::size_t>(call.type)][static_cast<std::size_t>(call.op)],
-                           .divisor = call.op == ReduceOp::Avg ? static_cast<std::uint32_t>(nranks()) : 1,
-                           .stream = total_bytes(call, nranks()) * nranks() >= kStreamBytes,
-                           .input = static_cast<const std::byte*>(call.input),
-                           .output = static_cast<std::byte*>(call.output),
-                           .scratch = scratch_.data()};
-    watch_.begin(sequence, packed);
+    engine_->execution.launch() = {
+        .sequence = sequence,
+        .signature = signature,
+        .count = call.count,
+        .element_bytes = element_bytes,
+        .cut = current_->cut_for(element_bytes),
+        .kernel = kernels_[static_cast<std::size_t>(call.type)][static_cast<std::size_t>(call.op)],
+        .divisor = call.op == ReduceOp::Avg ? static_cast<std::uint32_t>(nranks()) : 1,
+        .stream = total_bytes(call, nranks()) * nranks() >= kStreamBytes,
+        .input = static_cast<const std::byte*>(call.input),
+        .output = static_cast<std::byte*>(call.output),
+        .scratch = scratch_.data()};
+    engine_->watch.begin(sequence, packed, patience_);
     domain().records(rank_).publish(
         {.sequence = sequence, .signature = signature, .input = call.input, .output = call.output, .call = packed});
 }
 
 void Communicator::begin_transfers(const std::vector<Transfer>& transfers) {
-    current_ = &plans_.find(transfers);
+    current_ = &engine_->plans.find(transfers);
     send_blocks_.clear();
     receive_blocks_.clear();
     for (const Transfer& transfer : transfers) {
@@ -157,20 +145,31 @@ void Communicator::begin_transfers(const std::vector<Transfer>& transfers) {
         send_blocks_.push_back(transfer.send ? block : host::BlockExtent{});
         receive_blocks_.push_back(transfer.send ? host::BlockExtent{} : block);
     }
-    execution_.launch() = {
+    engine_->execution.launch() = {
         .sequence = sequence_,
         .element_bytes = 1,
         .cut = current_->cut_for(1),
         .kernel = kernels_[static_cast<std::size_t>(DataType::Uint8)][static_cast<std::size_t>(ReduceOp::Sum)],
         .input_blocks = send_blocks_,
         .output_blocks = receive_blocks_};
-    watch_.begin(0, {});
+    engine_->watch.begin(0, {}, patience_);
 }
 
 bool Communicator::poll() {
-    const bool any = execution_.progress();
-    if (execution_.state() == host::State::Running && !(any && domain().failed())) return any;
-    if (execution_.state() == host::State::Mismatch) watch_.report(execution_.disagreement());
+    Engine& engine = *engine_;
+    const bool moved = engine.routes.progress();
+    const bool any = engine.execution.state() == host::State::Running && engine.execution.progress();
+    if (any) engine.routes.progress();
+    switch (engine.execution.state()) {
+        case host::State::Running:
+            if (!(any && team_->failed())) return any || moved;
+            break;
+        case host::State::Done:
+            // The call is over when its last messages are on their way: nobody moves them between calls.
+            if (!engine.routes.flushed() && !team_->failed()) return any || moved;
+            break;
+        case host::State::Mismatch: engine.watch.report(engine.execution.disagreement()); break;
+    }
     end();
     return true;
 }
@@ -184,9 +183,7 @@ void Communicator::abandon() noexcept {
     if (running_) end();
 }
 
-Code Communicator::result() noexcept {
-    return domain().failed() ? code_seen_by(rank_, domain().cause()) : Code::Success;
-}
+Code Communicator::result() noexcept { return team_->failed() ? code_seen_by(rank_, team_->cause()) : Code::Success; }
 
 std::uint64_t Communicator::take_ticket() {
     const std::lock_guard lock(turn_mutex_);
@@ -223,16 +220,21 @@ void Communicator::finalize() {
 
 void Communicator::abort() {
     check_process();
-    domain().fail(
-        {.code = Code::Aborted, .rank = rank_, .text = fmt::format("rank {} aborted the communicator", rank_)});
+    team_->fail({.code = Code::Aborted, .rank = rank_, .text = fmt::format("rank {} aborted the communicator", rank_)});
     revoke();
 }
 
 void Communicator::revoke() const noexcept {
+    if (!team_->ready()) return;
     const Deadline deadline = Deadline::after(kAbortSeconds);
-    for (Rank peer = 0; peer < nranks(); ++peer) {
+    for (const Rank peer : domain().members()) {
         while (peer != rank_ && domain().inside(peer) && !deadline.expired()) std::this_thread::yield();
     }
+}
+
+const host::Traffic& Communicator::traffic() {
+    if (!joined_) throw_if_unusable();
+    return engine_->traffic;
 }
 
 const std::string& Communicator::last_plan() const noexcept {
@@ -245,7 +247,7 @@ plan::PlannedTraffic Communicator::planned_traffic() const {
     if (current_ == nullptr) {
         return {std::vector<std::uint64_t>(n), std::vector<std::uint64_t>(n), std::vector<std::uint64_t>(n)};
     }
-    const host::Launch& launch = execution_.launch();
+    const host::Launch& launch = engine_->execution.launch();
     std::vector<std::int64_t> inputs;
     std::vector<std::int64_t> outputs;
     for (const host::BlockExtent& block : launch.input_blocks) inputs.push_back(block.extent);

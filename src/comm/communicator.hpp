@@ -11,15 +11,16 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/deadline.hpp"
 #include "base/runtime.hpp"
-#include "bootstrap/rendezvous.hpp"
 #include "comm/call.hpp"
 #include "comm/options.hpp"
 #include "comm/plan_cache.hpp"
+#include "comm/routes.hpp"
 #include "comm/team.hpp"
 #include "comm/watch.hpp"
 #include "host/execution.hpp"
@@ -29,7 +30,7 @@ namespace rondo::comm {
 
 class Communicator {
 public:
-    /// Joins; does not wait for the others. Errors: those of Rendezvous::join.
+    /// Joins; does not wait for the others. Errors: those of Teams::join.
     Communicator(const bootstrap::UniqueId& id, Rank nranks, Rank rank, Options options);
     Communicator(const Communicator&) = delete;
     Communicator& operator=(const Communicator&) = delete;
@@ -54,14 +55,15 @@ public:
     bool poll();
     [[nodiscard]] bool running() const noexcept { return running_; }
     /// Fails the communicator for all ranks: this one cannot take part in the operation that `error` kept it from.
-    void fail(const Error& error) { domain().fail({.code = error.code(), .rank = rank_, .text = error.what()}); }
+    void fail(const Error& error) { team_->fail({.code = error.code(), .rank = rank_, .text = error.what()}); }
     /// Ends an operation that cannot go on, after the communicator has failed.
     void abandon() noexcept;
     /// Success, or the first cause as this rank sees it.
     [[nodiscard]] Code result() noexcept;
 
     [[nodiscard]] transport::Doorbell& bell() noexcept { return domain().bell(rank_); }
-    [[nodiscard]] transport::Watch& watch() noexcept { return watch_; }
+    /// Once joined.
+    [[nodiscard]] transport::Watch& watch() noexcept { return engine_->watch; }
     [[nodiscard]] const transport::WaitPolicy& wait_policy() const noexcept { return team_->wait_policy(); }
 
     // Order of operations on streams: each takes a ticket when it is called and runs when its ticket is up.
@@ -86,7 +88,7 @@ public:
     // What the last operation did.
 
     [[nodiscard]] const std::string& last_plan() const noexcept;
-    [[nodiscard]] const host::Traffic& traffic() const noexcept { return traffic_; }
+    [[nodiscard]] const host::Traffic& traffic();
     [[nodiscard]] plan::PlannedTraffic planned_traffic() const;
 
     /// Held by the one thread that is inside the communicator.
@@ -103,8 +105,26 @@ public:
     };
 
 private:
+    /// What runs operations; made when all ranks have joined.
+    struct Engine {
+        Routes routes;
+        PlanCache plans;
+        host::Traffic traffic;
+        host::Execution execution;
+        CallWatch watch;
+
+        Engine(Team& team, Rank rank, const Options& options)
+            : routes(team, rank, options),
+              plans(team, routes, rank, options),
+              traffic(team.nranks()),
+              execution(team.domain(), rank, traffic),
+              watch(team, routes, rank, execution) {}
+    };
+
     [[nodiscard]] transport::memory::Domain& domain() const noexcept { return team_->domain(); }
+    void make_engine();
     void throw_if_unusable();
+    void throw_first_cause();
     void begin_call(const Call& call);
     void begin_transfers(const std::vector<Transfer>& transfers);
     void end() noexcept;
@@ -112,18 +132,15 @@ private:
 
     const Options options_;
     const Rank rank_;
-    std::shared_ptr<bootstrap::Meeting> meeting_;
     std::shared_ptr<Team> team_;
-    const Deadline init_deadline_;
     const ProcessToken token_;
+    Patience patience_{options_.timeout, options_.stall_warning};
     std::atomic<bool> joined_{false};
     std::atomic<bool> busy_{false};
     std::atomic<bool> finalized_{false};
 
-    PlanCache plans_;
-    host::Traffic traffic_;
-    host::Execution execution_;
-    CallWatch watch_;
+    std::mutex engine_mutex_;  // of its making
+    std::optional<Engine> engine_;
     std::array<std::array<reduce::Kernel, kAllReduceOps.size()>, 16> kernels_{};
     std::vector<std::byte> scratch_;
     std::vector<host::BlockExtent> send_blocks_;

@@ -28,8 +28,10 @@ plan::Protocol protocol_of(ProtocolChoice choice) {
 
 std::string Options::facts() const {
     return fmt::format(
-        "RONDO_NSLOTS={}\nslot bytes={}\nRONDO_PROTO={}\nRONDO_ALGO={}\nRONDO_NCHANNELS={}\nRONDO_PLAN_FILE={}\n",
-        slots, slot_bytes, static_cast<int>(protocol), filter.rules.text(), channels, plan_file);
+        "RONDO_NSLOTS={}\nslot bytes={}\nRONDO_PROTO={}\nRONDO_ALGO={}\nRONDO_NCHANNELS={}\nRONDO_PLAN_FILE={}\n"
+        "RONDO_TRANSPORT={}\nRONDO_NSOCKS={}\n",
+        slots, slot_bytes, static_cast<int>(protocol), filter.rules.text(), channels, plan_file, transports.text(),
+        flows);
 }
 
 Options resolve(const Config& config, const Settings& settings) {
@@ -50,7 +52,10 @@ Options resolve(const Config& config, const Settings& settings) {
                     .verification = settings.verify_plans,
                     .filter = {.rules = settings.algo},
                     .channels = std::max(settings.nchannels, 1),
-                    .plan_file = settings.plan_file};
+                    .plan_file = settings.plan_file,
+                    .transports = settings.transport,
+                    .flows = std::max(settings.nsocks, 1),
+                    .settings = settings};
     if (!config.algo.empty()) {
         try {
             options.filter = {.rules = AlgorithmRules::parse(config.algo), .source = "config.algo"};

@@ -39,6 +39,9 @@ struct Options {
     AlgorithmFilter filter;
     std::int32_t channels = 1;
     std::string plan_file;  ///< "": none
+    Transports transports;
+    std::int32_t flows = 1;  ///< connections between two ranks
+    Settings settings;       ///< as they were at init
 
     /// What must be equal on all ranks, one "name=value" a line.
     [[nodiscard]] std::string facts() const;

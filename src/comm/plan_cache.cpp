@@ -43,8 +43,8 @@ plan::Cut cut_of(const plan::Plan& plan, std::int64_t chunk_bytes, std::int64_t 
 
 }  // namespace
 
-CachedPlan::CachedPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::memory::Domain& domain)
-    : bound(std::move(plan), chunk_bytes, domain), hash(shared_hash(bound.plan(), chunk_bytes)) {
+CachedPlan::CachedPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::FifoSource& fifos)
+    : bound(std::move(plan), chunk_bytes, fifos), hash(shared_hash(bound.plan(), chunk_bytes)) {
     const plan::Plan& made = bound.plan();
     id = fmt::format("{}/{}/n{}/c{}/chunk{}/{:016x}", plan::name_of(made.collective), plan::name_of(made.algorithm),
                      made.nranks, made.channels.size(), chunk_bytes, hash);
@@ -62,11 +62,14 @@ const CachedPlan& PlanCache::lookup(const Call& call) {
         }
         return *cached;
     }
+    const Placement& placement = team_.placement();
     const plan::Facts facts{.nranks = team_.nranks(),
                             .root = call.root,
                             .channels = options_.channels,
+                            .hosts = placement.one_memory() ? std::vector<std::vector<Rank>>{} : placement.groups,
                             .slots = static_cast<std::int32_t>(options_.slots)};
-    const plan::Shape& shape = choose_shape(call.collective, total_bytes(call, team_.nranks()), facts, options_.filter);
+    const plan::Shape& shape =
+        choose_shape(call.collective, total_bytes(call, team_.nranks()), facts, reach_of(placement), options_.filter);
     std::unique_ptr<CachedPlan>& cached = plans_[{call.collective, Origin::Built, shape.algorithm, call.root}];
     if (!cached) {
         if (options_.verification == VerifyPlans::On ||
@@ -81,7 +84,7 @@ const CachedPlan& PlanCache::lookup(const Call& call) {
 std::unique_ptr<CachedPlan> PlanCache::make(plan::Plan plan) const {
     plan.protocol.fill(options_.protocol);
     const std::int64_t chunk = chunk_bytes_for(plan, options_);
-    return std::make_unique<CachedPlan>(std::move(plan), chunk, team_.domain());
+    return std::make_unique<CachedPlan>(std::move(plan), chunk, fifos_);
 }
 
 const CachedPlan& PlanCache::find(const std::vector<Transfer>& transfers) {

@@ -24,7 +24,7 @@ struct CachedPlan {
     std::uint64_t hash = 0;  ///< of what all ranks share: collective, algorithm, ranks, root, channels, chunk
     std::string id;          ///< "all_reduce/ring/n4/c1/chunk131072/0123456789abcdef"
 
-    CachedPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::memory::Domain& domain);
+    CachedPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::FifoSource& fifos);
 
     /// How a launch with elements of this size (a power of two, at most 8) cuts its extents.
     [[nodiscard]] const plan::Cut& cut_for(std::size_t element_bytes) const noexcept {
@@ -46,7 +46,8 @@ struct Found {
 
 class PlanCache {
 public:
-    PlanCache(Team& team, Rank rank, const Options& options) : team_(team), rank_(rank), options_(options) {}
+    PlanCache(Team& team, transport::FifoSource& fifos, Rank rank, const Options& options)
+        : team_(team), fifos_(fifos), rank_(rank), options_(options) {}
 
     /// The plan for a collective call. Builds, proves (as the options say) and binds it at the first use.
     /// Errors: InvalidUsage (no algorithm allowed or able), InternalError (the verifier refused).
@@ -74,6 +75,7 @@ private:
     std::unique_ptr<CachedPlan> make(plan::Plan plan) const;
 
     Team& team_;
+    transport::FifoSource& fifos_;
     const Rank rank_;
     const Options& options_;
     std::array<Recent, kCollectives> recent_{};

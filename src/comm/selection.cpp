@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "transport/memory/fifo.hpp"
@@ -34,7 +35,7 @@ constexpr Rank kMany = INT32_MAX;
 // nothing from. A chain wakes fewer ranks than a tree, while it is short. Larger calls: the two barriers of a direct
 // plan cost less than copying through slots. Measured with perf-tests --algo on two cores, 2 to 8 ranks
 // (docs/tuning.md).
-constexpr Preference kPreferences[] = {
+constexpr Preference kThreads[] = {
     {Collective::AllReduce, 1024, kMany, Algorithm::OneShot, Algorithm::Direct},
     {Collective::AllReduce, kAny, kMany, Algorithm::Direct, Algorithm::Ring},
     {Collective::Reduce, 2048, 8, Algorithm::Ring, Algorithm::Tree},
@@ -52,21 +53,86 @@ constexpr Preference kPreferences[] = {
     {Collective::Barrier, kAny, kMany, Algorithm::Direct, Algorithm::Dissemination},
 };
 
-bool runs_here(const plan::Shape& shape, const plan::Facts& facts) {
-    return !shape.needs.multicast && shape.serves(facts);
+// Ranks that share memory for messages only: every byte passes through a slot. Few copies count more than few bytes
+// while all of it stays in the caches.
+constexpr Preference kHost[] = {
+    {Collective::AllReduce, 1024, 8, Algorithm::OneShot, Algorithm::TwoShot},
+    {Collective::AllReduce, 1024, kMany, Algorithm::HalvingDoubling, Algorithm::Tree},
+    {Collective::AllReduce, std::int64_t{256} << 10U, 16, Algorithm::TwoShot, Algorithm::HalvingDoubling},
+    {Collective::AllReduce, kAny, kMany, Algorithm::Ring, Algorithm::TwoShot},
+    {Collective::Reduce, 2048, 8, Algorithm::Ring, Algorithm::Tree},
+    {Collective::Reduce, 2048, kMany, Algorithm::Tree, Algorithm::Ring},
+    {Collective::Reduce, kAny, kMany, Algorithm::Ring, Algorithm::Tree},
+    {Collective::Broadcast, 2048, 8, Algorithm::Ring, Algorithm::Tree},
+    {Collective::Broadcast, 2048, kMany, Algorithm::Tree, Algorithm::Ring},
+    {Collective::Broadcast, kAny, kMany, Algorithm::Ring, Algorithm::Tree},
+    {Collective::AllGather, 512, kMany, Algorithm::Pat, Algorithm::Ring},
+    {Collective::AllGather, kAny, kMany, Algorithm::Ring, Algorithm::Pat},
+    {Collective::ReduceScatter, 512, kMany, Algorithm::Pat, Algorithm::Ring},
+    {Collective::ReduceScatter, kAny, kMany, Algorithm::Ring, Algorithm::Pat},
+    {Collective::AllToAll, kAny, kMany, Algorithm::Pairwise, Algorithm::Bruck},
+    {Collective::Barrier, kAny, kMany, Algorithm::Direct, Algorithm::Dissemination},
+};
+
+// A network between some ranks: few hops for what is small, each byte over the network as seldom as may be for what is
+// large.
+constexpr Preference kNetwork[] = {
+    {Collective::AllReduce, std::int64_t{4} << 10U, 4, Algorithm::OneShot, Algorithm::HalvingDoubling},
+    {Collective::AllReduce, std::int64_t{4} << 10U, kMany, Algorithm::HalvingDoubling, Algorithm::Tree},
+    {Collective::AllReduce, kAny, kMany, Algorithm::Hierarchical, Algorithm::Ring},
+    {Collective::Reduce, std::int64_t{16} << 10U, kMany, Algorithm::Tree, Algorithm::Ring},
+    {Collective::Reduce, kAny, kMany, Algorithm::Ring, Algorithm::Tree},
+    {Collective::Broadcast, std::int64_t{16} << 10U, kMany, Algorithm::Tree, Algorithm::Ring},
+    {Collective::Broadcast, kAny, kMany, Algorithm::Ring, Algorithm::Tree},
+    {Collective::AllGather, std::int64_t{4} << 10U, kMany, Algorithm::Pat, Algorithm::Ring},
+    {Collective::AllGather, kAny, kMany, Algorithm::Hierarchical, Algorithm::Ring},
+    {Collective::ReduceScatter, std::int64_t{4} << 10U, kMany, Algorithm::Pat, Algorithm::Ring},
+    {Collective::ReduceScatter, kAny, kMany, Algorithm::Hierarchical, Algorithm::Ring},
+    {Collective::AllToAll, kAny, kMany, Algorithm::Pairwise, Algorithm::Bruck},
+    {Collective::Barrier, kAny, kMany, Algorithm::Dissemination, Algorithm::Dissemination},
+};
+
+std::span<const Preference> preferences(Reach reach) noexcept {
+    switch (reach) {
+        case Reach::Threads: return kThreads;
+        case Reach::Host: return kHost;
+        case Reach::Network: return kNetwork;
+    }
+    return kNetwork;
+}
+
+std::string_view text_of(Reach reach) noexcept {
+    switch (reach) {
+        case Reach::Threads: return "of host memory";
+        case Reach::Host: return "that share memory for messages";
+        case Reach::Network: return "with a network between them";
+    }
+    return "";
+}
+
+bool runs_here(const plan::Shape& shape, const plan::Facts& facts, Reach reach) {
+    if (shape.needs.multicast || !shape.serves(facts)) return false;
+    if (!shape.needs.peer_memory || reach == Reach::Threads) return true;
+    // A direct barrier touches no buffer: counters are enough.
+    return reach == Reach::Host && shape.collective == Collective::Barrier;
 }
 
 }  // namespace
 
-const plan::Shape& choose_shape(Collective collective, std::int64_t bytes, const plan::Facts& facts,
+Reach reach_of(const Placement& placement) noexcept {
+    if (!placement.one_memory()) return Reach::Network;
+    return placement.one_process ? Reach::Threads : Reach::Host;
+}
+
+const plan::Shape& choose_shape(Collective collective, std::int64_t bytes, const plan::Facts& facts, Reach reach,
                                 const AlgorithmFilter& filter) {
     // A rule that does not speak of barriers is not meant for them.
     const bool free = collective == Collective::Barrier && !filter.rules.names(plan::name_of(collective));
     const auto usable = [&](const plan::Shape& shape) {
         return shape.collective == collective && (free || filter.allows(collective, shape.algorithm)) &&
-               runs_here(shape, facts);
+               runs_here(shape, facts, reach);
     };
-    for (const Preference& row : kPreferences) {
+    for (const Preference& row : preferences(reach)) {
         if (row.collective != collective || bytes > row.bytes || facts.nranks > row.ranks) continue;
         for (const Algorithm algorithm : {row.first, row.second}) {
             const plan::Shape* shape = plan::find_shape(collective, algorithm);
@@ -79,11 +145,12 @@ const plan::Shape& choose_shape(Collective collective, std::int64_t bytes, const
     }
     std::string served;
     for (const plan::Shape& shape : plan::shapes()) {
-        if (shape.collective != collective || !runs_here(shape, facts)) continue;
+        if (shape.collective != collective || !runs_here(shape, facts, reach)) continue;
         served += (served.empty() ? "" : ", ") + std::string(plan::name_of(shape.algorithm));
     }
-    throw make_error(Code::InvalidUsage, "{}={} leaves no algorithm for {} on {} ranks of host memory; it can run: {}",
-                     filter.source, filter.rules.text(), plan::name_of(collective), facts.nranks, served);
+    throw make_error(Code::InvalidUsage, "{}={} leaves no algorithm for {} on {} ranks {}; it can run: {}",
+                     filter.source, filter.rules.text(), plan::name_of(collective), facts.nranks, text_of(reach),
+                     served);
 }
 
 std::int64_t chunk_bytes_for(const plan::Plan& plan, const Options& options) {

@@ -5,14 +5,24 @@
 
 #include "comm/call.hpp"
 #include "comm/options.hpp"
+#include "comm/placement.hpp"
 #include "plan/shapes.hpp"
 
 namespace rondo::comm {
 
+/// How the ranks of a communicator reach each other.
+enum class Reach : std::uint8_t {
+    Threads,  ///< every rank addresses every other's buffers
+    Host,     ///< all ranks share memory for messages and counters
+    Network,  ///< some pairs have a network between them
+};
+
+Reach reach_of(const Placement& placement) noexcept;
+
 /// The shape for a call of `bytes` bytes (total_bytes) on `facts`: the first of the order of preference that the
 /// filter allows and that serves; else any such shape of the catalogue.
 /// Errors: InvalidUsage naming the setting and the collective where none is left.
-const plan::Shape& choose_shape(plan::Collective collective, std::int64_t bytes, const plan::Facts& facts,
+const plan::Shape& choose_shape(plan::Collective collective, std::int64_t bytes, const plan::Facts& facts, Reach reach,
                                 const AlgorithmFilter& filter);
 
 /// Bytes of a part of a full tile: as large as a slot allows (or, with protocol LL, a line).

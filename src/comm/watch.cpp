@@ -1,25 +1,42 @@
 #include "comm/watch.hpp"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "base/deadline.hpp"
+#include "base/process_state.hpp"
 #include "base/runtime.hpp"
-#include "bootstrap/rendezvous.hpp"
+#include "bootstrap/rank_list.hpp"
 
 namespace rondo::comm {
 
-using transport::memory::Cause;
+namespace {
+
+using transport::memory::CallRecord;
+using transport::memory::CallRecords;
+
+// A rank that has waited this long tells the root in which call.
+constexpr double kRecordSeconds = 0.1;
+// A connection that ends is the echo of something that the root will soon tell; only if it does not, it is the cause.
+constexpr std::chrono::milliseconds kEcho{1000};
+
+std::optional<CallRecord> find(const RankStatus& status, std::uint64_t sequence) {
+    const auto found = std::ranges::find(status.calls, sequence, &CallRecord::sequence);
+    return found == status.calls.end() ? std::nullopt : std::optional(*found);
+}
+
+}  // namespace
 
 Code code_seen_by(Rank rank, const Cause& cause) noexcept {
     return cause.code == Code::Aborted && cause.rank != rank ? Code::RemoteError : cause.code;
 }
 
+Code CallWatch::seen() const { return code_seen_by(rank_, team_.cause()); }
+
 Code CallWatch::examine(std::chrono::nanoseconds waited) noexcept {
     try {
-        if (domain_.failed()) return code_seen_by(rank_, domain_.cause());
+        if (team_.failed()) return seen();
         return check(std::chrono::duration<double>(waited).count());
     } catch (...) {
         return Code::InternalError;  // no memory for a text: give up the wait rather than hang
@@ -27,42 +44,49 @@ Code CallWatch::examine(std::chrono::nanoseconds waited) noexcept {
 }
 
 Code CallWatch::check(double seconds) {
-    if (mismatch_found() || departure_found()) return code_seen_by(rank_, domain_.cause());
-    if (seconds >= options_.timeout) {
+    if (mismatch_found() || departure_found() || loss_found()) return seen();
+    if (!recorded_ && seconds >= kRecordSeconds) record_call();
+    if (seconds >= patience_.timeout) {
         report_timeout(seconds);
-        return code_seen_by(rank_, domain_.cause());
+        return seen();
     }
-    if (!warned_ && options_.stall_warning > 0 && seconds >= options_.stall_warning) warn_stall(seconds);
+    if (!warned_ && patience_.stall_warning > 0 && seconds >= patience_.stall_warning) warn_stall(seconds);
     return Code::Success;
+}
+
+/// Ranks in other memories cannot look into this one's records.
+void CallWatch::record_call() {
+    recorded_ = true;
+    if (sequence_ == 0 || team_.placement().one_memory()) return;
+    if (const auto own = domain_.records(rank_).find(sequence_)) team_.record(rank_, *own);
 }
 
 /// A peer whose call with our sequence has another signature will never send what we wait for.
 bool CallWatch::mismatch_found() {
     if (sequence_ == 0) return false;
-    for (Rank peer = 0; peer < domain_.nranks(); ++peer) {
-        if (calls_differ(peer, sequence_)) return true;
-    }
-    return false;
+    return std::ranges::any_of(domain_.members(), [&](Rank peer) { return calls_differ(peer, sequence_, {}); });
 }
 
 /// Fails the communicator and returns true if this rank and the peer have made different calls with this sequence.
-bool CallWatch::calls_differ(Rank peer, std::uint64_t sequence) {
+bool CallWatch::calls_differ(Rank peer, std::uint64_t sequence, const Statuses& statuses) {
     const auto own = domain_.records(rank_).find(sequence);
-    const auto other = domain_.records(peer).find(sequence);
+    std::optional<CallRecord> other;
+    if (domain_.has(peer)) {
+        other = domain_.records(peer).find(sequence);
+    } else if (const auto p = static_cast<std::size_t>(peer); p < statuses.size() && statuses[p]) {
+        other = find(*statuses[p], sequence);
+    }
     if (!own || !other || own->signature == other->signature) return false;
-    const std::string fields = difference(own->call, other->call);
-    fail(Code::InvalidUsage,
-         fmt::format("call {}: rank {} called {}, rank {} called {}; they differ in: {}{}", sequence, rank_,
-                     describe(own->call), peer, describe(other->call), fields,
-                     fields == "plan" ? " (RONDO_ALGO, RONDO_PROTO or sizes of buffers differ between ranks)" : ""));
+    fail(disagreement_of(sequence, rank_, own->call, peer, other->call));
     return true;
 }
 
 void CallWatch::report(const host::Disagreement& found) {
     // A call that needs nothing from the peer is over before its difference shows: the first one of all is the cause.
-    constexpr std::uint64_t kDepth = transport::memory::CallRecords::kDepth;
+    constexpr std::uint64_t kDepth = CallRecords::kDepth;
+    const Statuses statuses = domain_.has(found.peer) ? Statuses{} : team_.ask();
     for (std::uint64_t sequence = sequence_ > kDepth ? sequence_ - kDepth : 1; sequence <= sequence_; ++sequence) {
-        if (calls_differ(found.peer, sequence)) return;
+        if (calls_differ(found.peer, sequence, statuses)) return;
     }
     const std::int64_t expected = transfer_bytes(found.expected);
     const std::int64_t received = transfer_bytes(found.received);
@@ -70,35 +94,64 @@ void CallWatch::report(const host::Disagreement& found) {
         return bytes < 0 ? std::string("a message of a collective call") : fmt::format("a send of {} bytes", bytes);
     };
     const bool calls = expected < 0 && received < 0;
-    fail(Code::InvalidUsage,
-         fmt::format("{}: rank {} expects {} from rank {}, and {} came; sends and receives of a pair "
-                     "must agree in order and bytes, and come between the same collective calls",
-                     current(), rank_, message(expected), found.peer,
-                     calls ? "one of another call" : message(received)));
+    fail({.code = Code::InvalidUsage,
+          .peer = found.peer,
+          .text = fmt::format(
+              "{}: rank {} expects {} from rank {}, and {} came; sends and receives of a pair must agree "
+              "in order and bytes, and come between the same collective calls",
+              current(), rank_, message(expected), found.peer, calls ? "one of another call" : message(received)),
+          .remedy = "make the calls of both ranks agree"});
 }
 
 bool CallWatch::departure_found() {
     // First who is gone, then for whom this rank waits: what a peer sent last is there when it is seen to be gone.
     std::vector<Rank> gone;
-    for (Rank peer = 0; peer < domain_.nranks(); ++peer) {
-        if (domain_.departed(peer)) gone.push_back(peer);
+    for (Rank peer = 0; peer < team_.nranks(); ++peer) {
+        if (peer != rank_ && routes_.departed(peer)) gone.push_back(peer);
     }
     if (gone.empty()) return false;
     for (const Rank peer : execution_.awaited()) {
         if (std::ranges::find(gone, peer) == gone.end()) continue;
-        if (sequence_ != 0 && domain_.records(peer).latest() >= sequence_) continue;  // it has done its part
-        fail(Code::RemoteError,
-             fmt::format("{} waits for rank {}, which destroyed its communicator after call {}; every "
-                         "rank must make the same calls before any destroys",
-                         current(), peer, domain_.records(peer).latest()));
+        const bool visible = domain_.has(peer);
+        if (visible && sequence_ != 0 && domain_.records(peer).latest() >= sequence_) continue;  // has done its part
+        fail({.code = Code::RemoteError,
+              .peer = peer,
+              .text = fmt::format("{} waits for {}, which destroyed its communicator{}; every rank must make the same "
+                                  "calls before any destroys",
+                                  current(), team_.describe(peer),
+                                  visible ? fmt::format(" after call {}", domain_.records(peer).latest()) : ""),
+              .remedy = "make the same calls on every rank before any destroys"});
         return true;
     }
     return false;
 }
 
+bool CallWatch::loss_found() {
+    const transport::tcp::Lost* lost = routes_.lost();
+    if (lost == nullptr) return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (!lost_since_) lost_since_ = now;
+    const std::vector<Rank> awaited = execution_.awaited();
+    if (now - *lost_since_ < kEcho || std::ranges::find(awaited, lost->peer) == awaited.end()) return false;
+    fail({.code = Code::RemoteError,
+          .peer = lost->peer,
+          .text = fmt::format("{} lost its connection to {}: {}", current(), team_.describe(lost->peer), lost->text),
+          .object = lost->text,
+          .remedy = "see whether that process or the network between the hosts is down"});
+    return true;
+}
+
 void CallWatch::report_timeout(double seconds) {
-    fail(Code::Timeout, fmt::format("{} waited {} (limit {}, RONDO_TIMEOUT); {}", current(), seconds_text(seconds),
-                                    seconds_text(options_.timeout), progress_text()));
+    const std::vector<Rank> awaited = execution_.awaited();
+    const std::string limit = seconds_text(patience_.timeout);
+    fail({.code = Code::Timeout,
+          .peer = awaited.empty() ? -1 : awaited.front(),
+          .text = fmt::format("{} waited {} (limit {}, RONDO_TIMEOUT); {}", current(), seconds_text(seconds), limit,
+                              progress_text()),
+          .object = "RONDO_TIMEOUT",
+          .limit = limit,
+          .number = seconds_text(seconds),
+          .remedy = "find out why the missing ranks do not come, or raise RONDO_TIMEOUT"});
 }
 
 void CallWatch::warn_stall(double seconds) {
@@ -106,35 +159,71 @@ void CallWatch::warn_stall(double seconds) {
     Runtime::get().logger().warn(rank_, "{} has waited {}; {}", current(), seconds_text(seconds), progress_text());
 }
 
+CallWatch::Statuses CallWatch::statuses_of_all() const {
+    Statuses all = team_.placement().one_memory() ? Statuses(static_cast<std::size_t>(team_.nranks())) : team_.ask();
+    for (const Rank peer : domain_.members()) {
+        RankStatus status{.latest = domain_.records(peer).latest()};
+        if (const auto last = domain_.records(peer).find(status.latest); last && status.latest != 0) {
+            status.calls.push_back(*last);
+        }
+        all[static_cast<std::size_t>(peer)] = status;
+    }
+    return all;
+}
+
 /// Who has made this call, who has not, and whom the blocked lanes wait for.
 std::string CallWatch::progress_text() const {
+    const Statuses statuses = statuses_of_all();
+    const std::vector<Rank> awaited = execution_.awaited();
     std::vector<Rank> arrived;
     std::string missing;
-    for (Rank peer = 0; peer < domain_.nranks(); ++peer) {
-        const std::uint64_t latest = domain_.records(peer).latest();
-        if (latest >= sequence_) {
+    for (Rank peer = 0; peer < team_.nranks(); ++peer) {
+        const std::optional<RankStatus>& status = statuses[static_cast<std::size_t>(peer)];
+        const bool late =
+            sequence_ == 0 ? std::ranges::find(awaited, peer) != awaited.end() : !status || status->latest < sequence_;
+        if (late) {
+            missing += (missing.empty() ? "" : ", ") + missing_text(peer, status);
+        } else {
             arrived.push_back(peer);
-            continue;
         }
-        const auto record = domain_.records(peer).find(latest);
-        missing += fmt::format("{}{} (last call {}{}{})", missing.empty() ? "" : ", ", peer, latest,
-                               record && latest != 0 ? " " : "", record && latest != 0 ? describe(record->call) : "");
     }
-    std::string text = fmt::format("waiting for rank(s) {}", bootstrap::rank_list(execution_.awaited()));
-    if (sequence_ != 0) {
-        text += fmt::format("; arrived: {}; missing: {}", bootstrap::rank_list(arrived),
-                            missing.empty() ? "none" : missing);
+    const std::string who = fmt::format("waiting for rank(s) {}", bootstrap::rank_list(awaited));
+    if (sequence_ == 0) return fmt::format("{}: {}", who, missing);
+    return fmt::format("{}; arrived: {}; missing: {}", who, bootstrap::rank_list(arrived),
+                       missing.empty() ? "none" : missing);
+}
+
+std::string CallWatch::missing_text(Rank peer, const std::optional<RankStatus>& status) const {
+    const bootstrap::Roster& roster = team_.roster();
+    const std::int32_t process = roster.process_of[static_cast<std::size_t>(peer)];
+    std::string text = fmt::format("{} (", peer);
+    if (status) {
+        text += fmt::format("last call {}", status->latest);
+        if (const auto last = find(*status, status->latest); last && status->latest != 0) {
+            text += " " + describe(last->call);
+        }
+    } else {
+        text += "its process does not answer";
     }
-    return text + fmt::format("; all ranks are threads of host {} pid {}", Runtime::get().host(), ::getpid());
+    if (process == roster.self) return text + ")";
+    const bootstrap::Process& there = roster.processes[static_cast<std::size_t>(process)];
+    text += fmt::format("; host {}, pid {}", roster.site_of(process).host, there.pid);
+    const bool visible = roster.same_host(process, roster.self) &&
+                         roster.site_of(process).pid_namespace == roster.site_of(roster.self).pid_namespace;
+    if (visible && process_is_stopped(there.pid)) text += ", stopped by a signal";
+    return text + ")";
 }
 
 std::string CallWatch::current() const {
     return sequence_ == 0 ? "send/recv" : fmt::format("call {} {}", sequence_, describe(call_));
 }
 
-Code CallWatch::fail(Code code, const std::string& text) {
-    domain_.fail({.code = code, .rank = rank_, .text = text});
-    return code_seen_by(rank_, domain_.cause());
+Code CallWatch::fail(Cause cause) {
+    cause.rank = rank_;
+    cause.sequence = sequence_;
+    if (cause.operation.empty()) cause.operation = sequence_ == 0 ? "send/recv" : std::string(operation_of(call_));
+    team_.fail(std::move(cause));
+    return seen();
 }
 
 }  // namespace rondo::comm

@@ -3,30 +3,45 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "comm/call.hpp"
 #include "comm/options.hpp"
+#include "comm/routes.hpp"
+#include "comm/team.hpp"
 #include "host/execution.hpp"
 #include "transport/wait.hpp"
 
 namespace rondo::comm {
 
+/// How long calls may wait, in seconds.
+struct Patience {
+    double timeout = 600;
+    double stall_warning = 30;  ///< 0: no warning
+};
+
 class CallWatch final : public transport::Watch {
 public:
-    CallWatch(transport::memory::Domain& domain, Rank rank, const Options& options, const host::Execution& execution)
-        : domain_(domain), rank_(rank), options_(options), execution_(execution) {}
+    CallWatch(Team& team, Routes& routes, Rank rank, const host::Execution& execution)
+        : team_(team), routes_(routes), domain_(team.domain()), rank_(rank), execution_(execution) {}
 
     /// A collective call, or with sequence 0 a group of transfers, begins.
-    void begin(std::uint64_t sequence, const PackedCall& call) noexcept {
+    void begin(std::uint64_t sequence, const PackedCall& call, const Patience& patience) noexcept {
         sequence_ = sequence;
         call_ = call;
+        patience_ = patience;
         warned_ = false;
+        recorded_ = false;
     }
 
-    [[nodiscard]] bool stopped() const noexcept override { return domain_.failed(); }
+    [[nodiscard]] bool stopped() const noexcept override { return team_.failed(); }
     Code examine(std::chrono::nanoseconds waited) noexcept override;
+    void sleep(transport::Doorbell& bell, std::uint32_t word, std::chrono::nanoseconds waited,
+               std::chrono::nanoseconds longest) noexcept override {
+        routes_.sleep(bell, word, waited, longest);
+    }
 
     /// Fails the communicator because a peer makes another call than this rank.
     void report(const host::Disagreement& found);
@@ -35,25 +50,36 @@ public:
     [[nodiscard]] std::string current() const;
 
 private:
+    using Statuses = std::vector<std::optional<RankStatus>>;
+
     Code check(double seconds);
+    void record_call();
     bool mismatch_found();
-    bool calls_differ(Rank peer, std::uint64_t sequence);
+    bool calls_differ(Rank peer, std::uint64_t sequence, const Statuses& statuses);
     bool departure_found();
+    bool loss_found();
     void report_timeout(double seconds);
     void warn_stall(double seconds);
+    [[nodiscard]] Statuses statuses_of_all() const;
     [[nodiscard]] std::string progress_text() const;
-    Code fail(Code code, const std::string& text);
+    [[nodiscard]] std::string missing_text(Rank peer, const std::optional<RankStatus>& status) const;
+    Code fail(Cause cause);
+    [[nodiscard]] Code seen() const;
 
+    Team& team_;
+    Routes& routes_;
     transport::memory::Domain& domain_;
     const Rank rank_;
-    const Options& options_;
     const host::Execution& execution_;
     std::uint64_t sequence_ = 0;
     PackedCall call_{};
+    Patience patience_;
     bool warned_ = false;
+    bool recorded_ = false;
+    std::optional<std::chrono::steady_clock::time_point> lost_since_;
 };
 
 /// The result that this rank reports for a failure: the first cause's code, seen from `rank`.
-Code code_seen_by(Rank rank, const transport::memory::Cause& cause) noexcept;
+Code code_seen_by(Rank rank, const Cause& cause) noexcept;
 
 }  // namespace rondo::comm

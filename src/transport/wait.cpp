@@ -50,8 +50,9 @@ Code Waiter::announce() noexcept {
 }
 
 Code Waiter::sleep() noexcept {
-    if (const Code code = watch_.examine(Clock::now() - began_); code != Code::Success) return code;
-    bell_.sleep(word_, policy_.tick.count());
+    const Clock::duration waited = Clock::now() - began_;
+    if (const Code code = watch_.examine(waited); code != Code::Success) return code;
+    watch_.sleep(bell_, word_, waited, policy_.tick);
     word_ = bell_.announce();
     return watch_.stopped() ? watch_.examine(Clock::now() - began_) : Code::Success;
 }

@@ -26,6 +26,13 @@ public:
     /// Thorough, called before each sleep and every tick while asleep, `waited` after the wait began: deadlines, stall
     /// warnings, the peers' life, disagreement between ranks. Anything but Success ends the wait.
     virtual Code examine(std::chrono::nanoseconds waited) noexcept = 0;
+
+    /// Sleeps until the bell rings, `waited` after the wait began, or `longest` passes. May return early.
+    virtual void sleep(Doorbell& bell, std::uint32_t word, std::chrono::nanoseconds waited,
+                       std::chrono::nanoseconds longest) noexcept {
+        static_cast<void>(waited);
+        bell.sleep(word, longest.count());
+    }
 };
 
 /// How long each rung of the ladder lasts. Computed once per communicator from ranks and usable cores.

@@ -46,25 +46,27 @@ std::vector<Rank> all_ranks(Rank nranks) {
 }  // namespace
 
 Domain::Domain(Rank nranks, std::uint32_t slots, std::size_t slot_bytes)
-    : Domain({.nranks = nranks, .members = all_ranks(nranks), .slots = slots, .slot_bytes = slot_bytes}, false) {}
+    : Domain({.nranks = nranks, .members = all_ranks(nranks), .slots = slots, .slot_bytes = slot_bytes},
+             std::make_shared<FirstCause>(), false) {}
 
-Domain::Domain(const Geometry& geometry, bool shared)
-    : Domain(geometry,
+Domain::Domain(const Geometry& geometry, std::shared_ptr<FirstCause> cause, bool shared)
+    : Domain(geometry, std::move(cause),
              shared ? Segment::create(segment_bytes(geometry, sizeof(Shared)))
                     : Segment::anonymous(segment_bytes(geometry, sizeof(Shared))),
              true) {}
 
-Domain::Domain(const Geometry& geometry, Descriptor segment)
-    : Domain(geometry, Segment::attach(std::move(segment)), false) {}
+Domain::Domain(const Geometry& geometry, std::shared_ptr<FirstCause> cause, Descriptor segment)
+    : Domain(geometry, std::move(cause), Segment::attach(std::move(segment)), false) {}
 
-Domain::Domain(const Geometry& geometry, Segment segment, bool made_here)
+Domain::Domain(const Geometry& geometry, std::shared_ptr<FirstCause> cause, Segment segment, bool made_here)
     : nranks_(geometry.nranks),
       members_(geometry.members),
       slots_(geometry.slots),
       slot_bytes_(geometry.slot_bytes),
       segment_(std::move(segment)),
       shared_(static_cast<std::size_t>(geometry.nranks), nullptr),
-      directory_(segment_, area_of_members(geometry, sizeof(Shared)), members_.size(), slots_, slot_bytes_) {
+      directory_(segment_, area_of_members(geometry, sizeof(Shared)), members_.size(), slots_, slot_bytes_),
+      cause_(std::move(cause)) {
     auto& head = *reinterpret_cast<SegmentHead*>(segment_.base());
     const std::uint64_t mark = mark_of(geometry, sizeof(Shared));
     const std::size_t needed = segment_bytes(geometry, sizeof(Shared));
@@ -102,19 +104,9 @@ Fifo& Domain::fifo(int channel, Rank source, Rank destination, int tag, bool lon
 std::size_t Domain::bytes() const { return members_.size() * sizeof(Shared) + directory_.bytes(); }
 
 bool Domain::fail(Cause cause) {
-    {
-        const std::lock_guard lock(cause_mutex_);
-        if (cause_.code != Code::Success) return false;
-        cause_ = std::move(cause);
-        failed_.store(true, std::memory_order_seq_cst);
-    }
-    ring_all();
-    return true;
-}
-
-Cause Domain::cause() const {
-    const std::lock_guard lock(cause_mutex_);
-    return cause_;
+    const bool first = cause_->set(std::move(cause));
+    if (first) ring_all();
+    return first;
 }
 
 void Domain::depart(Rank rank) noexcept {

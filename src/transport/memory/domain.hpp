@@ -13,10 +13,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/error.hpp"
+#include "base/cause.hpp"
 #include "base/types.hpp"
 #include "transport/doorbell.hpp"
 #include "transport/fifos.hpp"
+#include "transport/first_cause.hpp"
 #include "transport/memory/directory.hpp"
 #include "transport/memory/fifo.hpp"
 #include "transport/memory/records.hpp"
@@ -32,13 +33,6 @@ struct alignas(128) Counter {
     std::atomic<std::uint64_t> value{0};
 };
 
-/// Why a communicator failed, stored once: the first cause.
-struct Cause {
-    Code code = Code::Success;
-    Rank rank = -1;  ///< the rank that met it
-    std::string text;
-};
-
 /// What is equal in all processes of a domain.
 struct Geometry {
     Rank nranks = 0;            ///< of the communicator
@@ -52,9 +46,9 @@ public:
     /// For ranks 0 to nranks-1 as threads of this process.
     Domain(Rank nranks, std::uint32_t slots, std::size_t slot_bytes);
     /// The first process of a domain: makes its segment, to be handed to the others if `shared`. Errors: SystemError.
-    Domain(const Geometry& geometry, bool shared);
+    Domain(const Geometry& geometry, std::shared_ptr<FirstCause> cause, bool shared);
     /// The other processes. Errors: SystemError; InternalError where the segment was made for another geometry.
-    Domain(const Geometry& geometry, Descriptor segment);
+    Domain(const Geometry& geometry, std::shared_ptr<FirstCause> cause, Descriptor segment);
 
     [[nodiscard]] Rank nranks() const noexcept { return nranks_; }
     [[nodiscard]] std::span<const Rank> members() const noexcept { return members_; }
@@ -83,13 +77,15 @@ public:
         for (const Rank rank : members_) shared(rank).bell.notify();
     }
 
-    // Failure. The first cause wins; later ones are dropped.
+    // Failure, as this process knows it. The first cause wins; later ones are dropped.
 
     /// Stores the cause if none is stored, and wakes everyone. Returns true if this one was the first.
     bool fail(Cause cause);
-    [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_seq_cst); }
+    [[nodiscard]] bool failed() const noexcept { return cause_->failed(); }
     /// The first cause; code Success while there is none.
-    [[nodiscard]] Cause cause() const;
+    [[nodiscard]] Cause cause() const { return cause_->get(); }
+    /// Wakes every member that sleeps.
+    void ring_all() noexcept;
 
     // Leases: while a rank is inside a plan that touches its peers' own buffers, it says so, and looks at failed()
     // after saying it (seq_cst both). Whoever fails the domain and then finds nobody inside knows that no peer will
@@ -117,10 +113,9 @@ private:
         std::atomic<std::uint32_t> departed;
     };
 
-    Domain(const Geometry& geometry, Segment segment, bool made_here);
+    Domain(const Geometry& geometry, std::shared_ptr<FirstCause> cause, Segment segment, bool made_here);
 
     [[nodiscard]] Shared& shared(Rank rank) const noexcept { return *shared_[static_cast<std::size_t>(rank)]; }
-    void ring_all() noexcept;
 
     const Rank nranks_;
     const std::vector<Rank> members_;
@@ -133,9 +128,7 @@ private:
     mutable std::mutex fifos_mutex_;
     std::unordered_map<std::uint64_t, std::unique_ptr<Fifo>> fifos_;
 
-    mutable std::mutex cause_mutex_;
-    Cause cause_;
-    std::atomic<bool> failed_{false};
+    const std::shared_ptr<FirstCause> cause_;
 };
 
 }  // namespace rondo::transport::memory

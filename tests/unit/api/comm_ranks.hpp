@@ -25,6 +25,16 @@ inline rondoConfig_t with_timeout(double seconds) {
     return made;
 }
 
+/// The state of a communicator whose init does not block, once it is over.
+inline rondoResult_t settled_state(rondoComm_t comm) {
+    rondoResult_t state = rondoInProgress;
+    while (state == rondoInProgress) {
+        EXPECT_EQ(rondoCommGetAsyncError(comm, &state), rondoSuccess);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return state;
+}
+
 /// An enumeration's variable with any number in it, as C programs may pass it.
 template <class Enum>
 Enum raw(int value) {

@@ -134,6 +134,7 @@ TEST(Init, StateIsReadWhileTheFirstCallRuns) {
         rondoComm_t comms[2] = {};
         for (int rank = 0; rank < 2; ++rank)
             ASSERT_EQ(rondoCommInitRankConfig(&comms[rank], 2, id, rank, &how), rondoInProgress);
+        for (const rondoComm_t comm : comms) ASSERT_EQ(settled_state(comm), rondoSuccess);
         std::atomic<bool> over{false};
         std::thread asker([&] {
             while (!over.load()) {
@@ -156,10 +157,10 @@ TEST(Init, RankThatComesAfterTheOthersGaveUpIsToldSo) {
     ASSERT_EQ(rondoGetUniqueId(&id), rondoSuccess);
     const rondoConfig_t how = with_timeout(0.1);
     rondoComm_t comm = nullptr;
-    expect(outcome_of([&] { return rondoCommInitRankConfig(&comm, 2, id, 0, &how); }), rondoTimeout, {"rank(s) 1"});
+    expect(outcome_of([&] { return rondoCommInitRankConfig(&comm, 2, id, 0, &how); }), rondoTimeout, {"missing: 1"});
     const Outcome late = outcome_of([&] { return rondoCommInitRankConfig(&comm, 2, id, 1, &how); });
     EXPECT_NE(late.result, rondoSuccess) << "rank 0 will never take part";
-    expect(late, late.result, {"rank 0 failed first", "rank(s) 1 did not join"});
+    expect(late, late.result, {"rank 0 failed first", "missing: 1"});
 }
 
 TEST(Timeout, NamesTheMissingRankWithEveryAlgorithm) {

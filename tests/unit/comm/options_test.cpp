@@ -89,6 +89,8 @@ TEST(Options, FactsDifferWhereRanksWouldMisunderstandEachOther) {
 }
 
 // Whatever the filter leaves: the choice obeys it, serves, and is the same for all who ask.
+constexpr Reach kReaches[] = {Reach::Threads, Reach::Host, Reach::Network};
+
 TEST(Selection, ObeysTheFilterAndServes) {
     for (const plan::Shape& wanted : plan::shapes()) {
         if (wanted.collective == plan::Collective::AllToAllV) continue;
@@ -99,10 +101,15 @@ TEST(Selection, ObeysTheFilterAndServes) {
         for (const Rank nranks : {1, 2, 3, 7, 8, 100}) {
             const plan::Facts facts{.nranks = nranks};
             for (const std::int64_t bytes : {std::int64_t{0}, std::int64_t{8}, std::int64_t{1} << 30U}) {
-                if (wanted.needs.multicast || !wanted.serves(facts)) {
-                    EXPECT_THROW(choose_shape(wanted.collective, bytes, facts, filter), Error) << rule;
-                } else {
-                    EXPECT_EQ(&choose_shape(wanted.collective, bytes, facts, filter), &wanted) << rule << " " << nranks;
+                for (const Reach reach : kReaches) {
+                    const bool reachable = !wanted.needs.peer_memory || reach == Reach::Threads ||
+                                           (reach == Reach::Host && wanted.collective == plan::Collective::Barrier);
+                    if (wanted.needs.multicast || !wanted.serves(facts) || !reachable) {
+                        EXPECT_THROW(choose_shape(wanted.collective, bytes, facts, reach, filter), Error) << rule;
+                    } else {
+                        EXPECT_EQ(&choose_shape(wanted.collective, bytes, facts, reach, filter), &wanted)
+                            << rule << " " << nranks;
+                    }
                 }
             }
         }
@@ -116,7 +123,9 @@ TEST(Selection, SomethingServesEverySize) {
           plan::Collective::Barrier}) {
         for (const Rank nranks : {1, 2, 5, 64}) {
             for (std::int64_t bytes = 0; bytes < std::int64_t{1} << 40U; bytes = bytes * 3 + 1) {
-                EXPECT_EQ(choose_shape(collective, bytes, {.nranks = nranks}, {}).collective, collective);
+                for (const Reach reach : kReaches) {
+                    EXPECT_EQ(choose_shape(collective, bytes, {.nranks = nranks}, reach, {}).collective, collective);
+                }
             }
         }
     }
@@ -125,7 +134,7 @@ TEST(Selection, SomethingServesEverySize) {
 // A chain is the first choice of small rooted collectives of few ranks only.
 TEST(Selection, DependsOnSizeAndRanks) {
     const auto chosen = [](std::int64_t bytes, Rank nranks) {
-        return choose_shape(plan::Collective::Broadcast, bytes, {.nranks = nranks}, {}).algorithm;
+        return choose_shape(plan::Collective::Broadcast, bytes, {.nranks = nranks}, Reach::Threads, {}).algorithm;
     };
     EXPECT_EQ(chosen(2048, 8), plan::Algorithm::Ring);
     EXPECT_EQ(chosen(2048, 9), plan::Algorithm::Tree);
@@ -135,9 +144,10 @@ TEST(Selection, DependsOnSizeAndRanks) {
 
 TEST(Selection, ARuleForOtherCollectivesLeavesBarriersFree) {
     AlgorithmFilter filter{.rules = AlgorithmRules::parse("ring")};
-    EXPECT_EQ(choose_shape(plan::Collective::Barrier, 0, {.nranks = 4}, filter).collective, plan::Collective::Barrier);
+    EXPECT_EQ(choose_shape(plan::Collective::Barrier, 0, {.nranks = 4}, Reach::Threads, filter).collective,
+              plan::Collective::Barrier);
     filter.rules = AlgorithmRules::parse("barrier:ring");
-    EXPECT_THROW(choose_shape(plan::Collective::Barrier, 0, {.nranks = 4}, filter), Error);
+    EXPECT_THROW(choose_shape(plan::Collective::Barrier, 0, {.nranks = 4}, Reach::Threads, filter), Error);
 }
 
 TEST(Chunk, FitsIntoASlotOrALine) {

@@ -1,0 +1,65 @@
+#include "comm/routes.hpp"
+
+#include <algorithm>
+
+#include "base/deadline.hpp"
+
+namespace rondo::comm {
+
+namespace {
+
+constexpr double kLeaveSeconds = 1;
+constexpr std::chrono::milliseconds kLeaveLook{1};
+constexpr std::chrono::microseconds kShortestSleep{50};
+constexpr std::chrono::milliseconds kLongestSleep{10};
+
+}  // namespace
+
+Routes::Routes(Team& team, Rank rank, const Options& options) : team_(team), rank_(rank) {
+    const Placement& placement = team.placement();
+    memory_peers_ = placement.group(rank).size() > 1;
+    if (placement.one_memory()) return;
+    network_ = std::make_unique<transport::tcp::Network>(rank, team.nranks(), options.slots, options.slot_bytes,
+                                                         team.domain().bell(rank), *this, options.flows);
+    team_.attach(rank, *network_);
+}
+
+Routes::~Routes() {
+    if (!network_) return;
+    team_.detach(rank_);
+    network_->depart();
+    const Deadline patience = Deadline::after(kLeaveSeconds);
+    while (!team_.failed() && !network_->lost() && !patience.expired()) {
+        network_->progress();
+        if (network_->flushed() && network_->delivered()) break;
+        network_->wait(kLeaveLook);
+    }
+}
+
+transport::memory::Fifo& Routes::fifo(int channel, Rank source, Rank destination, int tag, bool long_messages) {
+    if (team_.placement().share_memory(source, destination)) {
+        return team_.domain().fifo(channel, source, destination, tag, long_messages);
+    }
+    return network_->fifo(channel, source, destination, tag, long_messages);
+}
+
+bool Routes::departed(Rank peer) const noexcept {
+    if (team_.placement().share_memory(rank_, peer)) return team_.domain().departed(peer);
+    return network_->departed(peer);
+}
+
+/// One thread can sleep on a bell or on sockets. With peers on both sides it sleeps on the sockets for a fraction of
+/// the time that it has waited already: it notices a bell late by that fraction at most, and wakes up rarely in a long
+/// wait.
+void Routes::sleep(transport::Doorbell& bell, std::uint32_t word, std::chrono::nanoseconds waited,
+                   std::chrono::nanoseconds longest) noexcept {
+    if (!network_) {
+        bell.sleep(word, longest.count());
+    } else if (!memory_peers_) {
+        network_->wait(longest);
+    } else {
+        network_->wait(std::clamp<std::chrono::nanoseconds>(waited / 8, kShortestSleep, kLongestSleep));
+    }
+}
+
+}  // namespace rondo::comm

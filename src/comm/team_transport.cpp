@@ -1,0 +1,268 @@
+// How the processes of a team come to share memory and connections.
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <future>
+
+#include "base/cpus.hpp"
+#include "base/error.hpp"
+#include "base/runtime.hpp"
+#include "comm/team.hpp"
+#include "transport/tcp/loopback.hpp"
+
+namespace rondo::comm {
+
+namespace {
+
+using transport::memory::Domain;
+using transport::memory::Geometry;
+
+constexpr int kLookMs = 50;
+constexpr double kDialSeconds = 60;
+
+/// Room for the one descriptor that a message carries (cmsg(3)).
+union Rights {
+    cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+void send_descriptor(int connection, int descriptor) {
+    char mark = 'm';
+    iovec content{&mark, 1};
+    Rights rights{};
+    msghdr message{};
+    message.msg_iov = &content;
+    message.msg_iovlen = 1;
+    message.msg_control = rights.bytes;
+    message.msg_controllen = sizeof(rights.bytes);
+    cmsghdr* head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(head), &descriptor, sizeof(int));
+    if (::sendmsg(connection, &message, MSG_NOSIGNAL) < 0) {
+        throw make_system_error(errno, "handing shared memory to another process");
+    }
+}
+
+Descriptor receive_descriptor(int connection) {
+    char mark = 0;
+    iovec content{&mark, 1};
+    Rights rights{};
+    msghdr message{};
+    message.msg_iov = &content;
+    message.msg_iovlen = 1;
+    message.msg_control = rights.bytes;
+    message.msg_controllen = sizeof(rights.bytes);
+    const ssize_t got = ::recvmsg(connection, &message, MSG_CMSG_CLOEXEC);
+    if (got < 0) throw make_system_error(errno, "receiving shared memory");
+    const cmsghdr* head = CMSG_FIRSTHDR(&message);
+    if (got == 0 || head == nullptr || head->cmsg_type != SCM_RIGHTS) {
+        throw Error(Code::RemoteError, "the process that makes the shared memory closed the connection without it");
+    }
+    int descriptor = -1;
+    std::memcpy(&descriptor, CMSG_DATA(head), sizeof(int));
+    return Descriptor(descriptor);
+}
+
+/// The processes with ranks in this list, each once.
+bool spans_processes(const bootstrap::Roster& roster, const std::vector<Rank>& ranks) {
+    for (const Rank rank : ranks) {
+        if (roster.process_of[static_cast<std::size_t>(rank)] != roster.self) return true;
+    }
+    return false;
+}
+
+Rank ranks_on_this_host(const bootstrap::Roster& roster) {
+    Rank count = 0;
+    for (const std::int32_t process : roster.process_of) count += roster.same_host(process, roster.self) ? 1 : 0;
+    return count;
+}
+
+}  // namespace
+
+std::vector<Rank> Team::local_ranks() const { return roster_.ranks_of(roster_.self); }
+
+bool Team::on_other_process(Rank rank) const {
+    return roster_.process_of[static_cast<std::size_t>(rank)] != roster_.self;
+}
+
+void Team::on_roster(const bootstrap::Roster& roster) {
+    bool alone = false;
+    {
+        const std::lock_guard lock(mutex_);
+        complete_ = true;
+        roster_ = roster;
+        placement_ = place(roster_, options_.transports, {});
+        wait_policy_ = transport::wait_policy(ranks_on_this_host(roster_), cpu_limits().usable(), options_.spin_us);
+        alone = !spans_processes(roster_, placement_.group(local_ranks().front()));
+    }
+    if (alone) {
+        session_->report("");
+    } else {
+        sharing_ = std::thread([this] { share_memory(); });
+    }
+}
+
+void Team::on_go(const std::vector<std::string>& reports) {
+    try {
+        {
+            const std::lock_guard lock(mutex_);
+            placement_ = place(roster_, options_.transports, reports);
+            check_reachable(roster_, placement_, options_.transports, reports);
+            if (!spans_processes(roster_, placement_.group(local_ranks().front()))) make_private_domain();
+            ready_.store(true, std::memory_order_release);
+            settled_.notify_all();
+        }
+        Runtime::get().logger().info(Subsystem::Init, local_ranks().front(), "communicator '{}': {}", options_.name,
+                                     comm::describe(roster_, placement_, options_.transports, reports));
+    } catch (...) {
+        const Failure failure = current_failure();
+        fail({.code = failure.code, .rank = local_ranks().front(), .text = "init: " + failure.text});
+    }
+}
+
+void Team::make_private_domain() {
+    domain_ = std::make_unique<Domain>(
+        Geometry{
+            .nranks = nranks_, .members = local_ranks(), .slots = options_.slots, .slot_bytes = options_.slot_bytes},
+        first_cause_, false);
+}
+
+/// On a thread of its own, between roster and report.
+void Team::share_memory() {
+    const std::vector<Rank>& members = placement_.group(local_ranks().front());
+    const Geometry geometry{
+        .nranks = nranks_, .members = members, .slots = options_.slots, .slot_bytes = options_.slot_bytes};
+    const std::int32_t leader = roster_.process_of[static_cast<std::size_t>(members.front())];
+    std::string report;
+    try {
+        if (leader == roster_.self) {
+            make_shared_domain(geometry);
+        } else {
+            auto domain = std::make_unique<Domain>(geometry, first_cause_, receive_segment(members.front()));
+            const std::lock_guard lock(mutex_);
+            domain_ = std::move(domain);
+        }
+    } catch (...) {
+        report = current_failure().text;
+        if (report.empty()) report = "out of memory";
+        const std::lock_guard lock(mutex_);
+        want_segment_.clear();
+    }
+    session_->report(report);
+}
+
+void Team::make_shared_domain(const Geometry& geometry) {
+    auto domain = std::make_unique<Domain>(geometry, first_cause_, true);
+    std::vector<ProcessDescriptor> waiting;
+    {
+        const std::lock_guard lock(mutex_);
+        domain_ = std::move(domain);
+        waiting = std::exchange(want_segment_, {});
+    }
+    for (ProcessDescriptor& connection : waiting) hand_out_segment(std::move(connection));
+}
+
+void Team::hand_out_segment(ProcessDescriptor connection) const {
+    send_descriptor(connection.get(), domain_->descriptor());
+}
+
+Descriptor Team::receive_segment(Rank leader) {
+    using Answer = std::pair<ProcessDescriptor, Failure>;
+    auto answer = std::make_shared<std::promise<Answer>>();
+    std::future<Answer> answers = answer->get_future();
+    session_->connect(roster_.process_of[static_cast<std::size_t>(leader)],
+                      {.purpose = bootstrap::Purpose::Memory, .source = local_ranks().front(), .destination = leader},
+                      init_deadline_, [answer](ProcessDescriptor connection, const Failure& failure) {
+                          answer->set_value({std::move(connection), failure});
+                      });
+    while (answers.wait_for(std::chrono::milliseconds(kLookMs)) != std::future_status::ready) {
+        if (failed() || init_deadline_.expired())
+            throw Error(Code::Timeout, "no connection to the maker of the memory");
+    }
+    const auto [connection, failure] = answers.get();
+    if (failure.code != Code::Success) throw Error(failure.code, failure.text);
+    pollfd ready{connection.get(), POLLIN, 0};
+    while (::poll(&ready, 1, kLookMs) <= 0) {
+        if (failed() || init_deadline_.expired()) throw Error(Code::Timeout, "the maker of the memory does not answer");
+    }
+    return receive_descriptor(connection.get());
+}
+
+void Team::on_connection(ProcessDescriptor connection, const bootstrap::Hello& hello) {
+    if (hello.purpose == bootstrap::Purpose::Data) {
+        deliver(hello.destination, hello.source, hello.flow, std::move(connection));
+        return;
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        if (!domain_) {
+            want_segment_.push_back(std::move(connection));
+            return;
+        }
+    }
+    try {
+        hand_out_segment(std::move(connection));
+    } catch (const Error& error) {
+        Runtime::get().logger().warn(-1, "{}", error.what());
+    }
+}
+
+void Team::deliver(Rank rank, Rank peer, int flow, ProcessDescriptor connection) {
+    const std::lock_guard lock(mutex_);
+    const auto found = networks_.find(rank);
+    if (found == networks_.end()) {
+        undelivered_[rank].push_back({peer, flow, std::move(connection)});
+    } else {
+        found->second->deliver(peer, flow, std::move(connection));
+    }
+}
+
+void Team::attach(Rank rank, transport::tcp::Network& network) {
+    const std::lock_guard lock(mutex_);
+    networks_[rank] = &network;
+    for (Waiting& waiting : undelivered_[rank]) {
+        network.deliver(waiting.peer, waiting.flow, std::move(waiting.connection));
+    }
+    undelivered_.erase(rank);
+}
+
+void Team::detach(Rank rank) {
+    const std::lock_guard lock(mutex_);
+    networks_.erase(rank);
+}
+
+void Team::dial(Rank rank, Rank peer, int flow) {
+    if (!on_other_process(peer)) {
+        dial_within_process(rank, peer, flow);
+        return;
+    }
+    const bootstrap::Hello hello{.purpose = bootstrap::Purpose::Data,
+                                 .source = rank,
+                                 .destination = peer,
+                                 .flow = static_cast<std::uint16_t>(flow)};
+    session_->connect(roster_.process_of[static_cast<std::size_t>(peer)], hello,
+                      Deadline::after(std::min(options_.timeout, kDialSeconds)),
+                      [this, rank, peer, flow](ProcessDescriptor connection, const Failure& failure) {
+                          if (failure.code == Code::Success) {
+                              deliver(rank, peer, flow, std::move(connection));
+                          } else {
+                              fail({.code = failure.code,
+                                    .rank = rank,
+                                    .peer = peer,
+                                    .text = "no connection to " + describe(peer) + ": " + failure.text});
+                          }
+                      });
+}
+
+void Team::dial_within_process(Rank rank, Rank peer, int flow) {
+    auto [mine, theirs] = transport::tcp::loopback_pair();
+    deliver(rank, peer, flow, std::move(mine));
+    deliver(peer, rank, flow, std::move(theirs));
+}
+
+}  // namespace rondo::comm
