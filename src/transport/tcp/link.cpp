@@ -116,8 +116,9 @@ bool Link::delivered() const noexcept {
 
 // --- Input -----------------------------------------------------------------------------------------------------------
 
-bool Link::readable() const noexcept {
-    return std::ranges::any_of(flows_, [](const auto& flow) { return flow && flow->readable; });
+bool Link::ready() const noexcept {
+    return std::ranges::any_of(
+        flows_, [](const auto& flow) { return flow && (flow->readable || (flow->writable && !flow->idle())); });
 }
 
 bool Link::stuck() const noexcept {

@@ -45,8 +45,8 @@ public:
     bool receive(bool ask_all) noexcept;
     /// True where the system has taken less than a connection has to send.
     [[nodiscard]] bool stuck() const noexcept;
-    /// True where the poller found something that receive() has not read yet.
-    [[nodiscard]] bool readable() const noexcept;
+    /// True where the poller found something that receive() has not read yet, or room for output that waits.
+    [[nodiscard]] bool ready() const noexcept;
     /// True where nothing is left to send().
     [[nodiscard]] bool flushed(bool departing) const noexcept;
     [[nodiscard]] bool delivered() const noexcept;

@@ -21,7 +21,11 @@ Network::Network(Rank rank, Rank nranks, std::uint32_t slots, std::size_t slot_b
       bell_(bell),
       dialer_(dialer),
       poller_(std::make_unique<Poller>()),
-      links_(static_cast<std::size_t>(nranks)) {}
+      links_(static_cast<std::size_t>(nranks)) {
+    if (slots < 1 || slots >= kInLine || slot_bytes >= (std::size_t{1} << 31U)) {
+        throw make_error(Code::InternalError, "no FIFO over a connection has {} slots of {} bytes", slots, slot_bytes);
+    }
+}
 
 Network::~Network() = default;
 
@@ -91,7 +95,7 @@ void Network::wait(std::chrono::nanoseconds longest) noexcept {
         poller_->wait(std::chrono::nanoseconds(0));  // takes the bell's event, so that it ends no other wait
         return;
     }
-    if (std::ranges::any_of(active_, [](const Link* link) { return link->readable(); })) return;
+    if (std::ranges::any_of(active_, [](const Link* link) { return link->ready(); })) return;
     poller_->wait(longest);
     woken_.exchange(false, std::memory_order_acq_rel);
 }

@@ -54,9 +54,9 @@ class Poller;
 
 class Network final : public FifoSource {
 public:
-    /// `slots` and `slot_bytes` must be equal on all ranks. `flows`: connections per pair of ranks, 1 to kMaxFlows.
-    /// `user_timeout`: how long sent data may stay unacknowledged before the system gives a connection up; 0: the
-    /// system's default. Errors: SystemError.
+    /// `slots` (1 to 254) and `slot_bytes` (below 2^31) must be equal on all ranks. `flows`: connections per pair of
+    /// ranks, 1 to kMaxFlows. `user_timeout`: how long sent data may stay unacknowledged before the system gives a
+    /// connection up; 0: the system's default. Errors: SystemError.
     Network(Rank rank, Rank nranks, std::uint32_t slots, std::size_t slot_bytes, Doorbell& bell, Dialer& dialer,
             int flows, std::chrono::milliseconds user_timeout = std::chrono::milliseconds(0));
     Network(const Network&) = delete;
