@@ -130,6 +130,17 @@ class Ranks:
         deadline = time.monotonic() + limit
         return [(rank, rank.answer(deadline - time.monotonic())) for rank in ranks or self.all]
 
+    def answers_so_far(self, limit):
+        """The same of those that answer within the limit."""
+        deadline = time.monotonic() + limit
+        some = []
+        for rank in self.all:
+            try:
+                some.append((rank, rank.answer(deadline - time.monotonic())))
+            except Hang:
+                pass
+        return some
+
     def ask(self, *words, limit=30, ranks=None):
         self.tell(*words, ranks=ranks)
         return self.answers(limit, ranks)

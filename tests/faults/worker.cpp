@@ -143,6 +143,7 @@ private:
     void init_with(const rondoUniqueId& id, double limit, Json& answer) {
         rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
         config.timeout = limit;
+        next_call_ = 0;
         if (judge(rondoCommInitRankConfig(&comm_, nranks_, id, rank_, &config), answer)) return;
         // What there is of a communicator after a failed init goes; its text has been read.
         if (comm_ != nullptr) rondoCommDestroy(comm_);

@@ -1,5 +1,6 @@
 #include "values.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
@@ -80,7 +81,10 @@ void fill(const Type& type, const Op& op, std::uint64_t call, int rank, std::siz
 }
 
 void fill_bits(std::uint64_t call, int rank, std::size_t bytes, std::byte* out) {
-    for (std::size_t i = 0; i < bytes; ++i) out[i] = static_cast<std::byte>(hash(call, rank, i));
+    for (std::size_t i = 0; i < bytes; i += sizeof(std::uint64_t)) {
+        const std::uint64_t bits = hash(call, rank, i);
+        std::memcpy(out + i, &bits, std::min(sizeof(bits), bytes - i));
+    }
 }
 
 void divide(const Type& type, int nranks, std::size_t count, std::byte* values) {

@@ -95,7 +95,7 @@ class Processes(unittest.TestCase):
                                            stderr=subprocess.PIPE, text=True,
                                            env={**self.watch.environment, "RONDO_TRANSPORT": transport})
                 head = ""
-                while "busbw" not in head:
+                while "(GB/s)" not in head:
                     head += process.stdout.readline()
                 pid = self.pids_of(head)[victim]
                 time.sleep(0.3)
@@ -113,7 +113,7 @@ class Processes(unittest.TestCase):
             process = subprocess.Popen([program_path("all_reduce_perf"), "--procs", "3", "-b", "1K", "-e", "1K", "-n",
                                         "100000000"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                                        env=self.watch.environment)
-            while "busbw" not in process.stdout.readline():
+            while "(GB/s)" not in process.stdout.readline():
                 pass
             process.send_signal(number)
             self.assertEqual(process.wait(20), status)
