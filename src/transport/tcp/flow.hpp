@@ -84,8 +84,8 @@ private:
     static constexpr std::size_t kCopied = 512;  // longest payload that is copied behind its header
     static constexpr std::size_t kMostCopied = kHeaderBytes + kCopied;
     static constexpr std::size_t kStageBytes = 8U << 10U;
-    static constexpr std::size_t kReadBudget = 512U
-                                               << 10U;  // bytes in one receive(), so that the executor gets its turn
+    // Bytes that one receive() takes, about: the executor shall get its turn, and credits go out, while more come.
+    static constexpr std::size_t kReadBudget = 256U << 10U;
 
     void add_block(std::byte* base, std::size_t bytes) noexcept;
     [[nodiscard]] std::ptrdiff_t send_some() noexcept;
