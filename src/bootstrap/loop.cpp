@@ -69,8 +69,13 @@ void Loop::stop() noexcept {
         ::pthread_join(thread_, nullptr);
         running_ = false;
     }
-    // What is destroyed here may call forget() and cancel().
-    const auto tasks = std::exchange(tasks_, {});
+    std::vector<Task> tasks;
+    {
+        const std::lock_guard lock(mutex_);
+        ended_ = true;
+        tasks.swap(tasks_);
+    }
+    // What is destroyed here may call post(), forget() and cancel().
     const auto timers = std::exchange(timers_, {});
     const auto watches = std::exchange(watches_, {});
 }
@@ -79,6 +84,7 @@ void Loop::post(Task task) {
     bool first = false;
     {
         const std::lock_guard lock(mutex_);
+        if (ended_) return;
         first = tasks_.empty();
         tasks_.push_back(std::move(task));
     }

@@ -77,6 +77,7 @@ private:
 
     std::mutex mutex_;
     std::vector<Task> tasks_;  // under mutex_
+    bool ended_ = false;       // under mutex_: tasks are dropped, which else would hold what holds this loop
 
     std::unordered_map<int, std::shared_ptr<Watch>> watches_;
     std::uint64_t watch_number_ = 0;

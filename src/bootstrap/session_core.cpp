@@ -184,20 +184,25 @@ void SessionCore::dial() {
     call.wait_for_id = identity_.late_root;
     call.wait_for_listener = identity_.own_port;
     call.whom = "the root";
+    // Held weakly, as this holds the dialer.
     dialer_ = Dialer::start(
         options_.service->loop(), std::move(call),
-        [self = shared_from_this()](ProcessDescriptor socket, const std::string& peer, const Failure& failure) {
-            self->dialer_ = nullptr;
-            if (socket) {
-                self->on_link(make_socket_link(self->options_.service->loop(), std::move(socket), peer));
-                return;
-            }
-            self->deliver({.code = failure.code,
-                           .rank = self->ranks_.front(),
-                           .text = failure.text,
-                           .operation = "init",
-                           .object = self->root_text()});
+        [weak = weak_from_this()](ProcessDescriptor socket, const std::string& peer, const Failure& failure) {
+            if (const auto self = weak.lock()) self->on_dialed(std::move(socket), peer, failure);
         });
+}
+
+void SessionCore::on_dialed(ProcessDescriptor socket, const std::string& peer, const Failure& failure) {
+    dialer_ = nullptr;
+    if (socket) {
+        on_link(make_socket_link(options_.service->loop(), std::move(socket), peer));
+        return;
+    }
+    deliver({.code = failure.code,
+             .rank = ranks_.front(),
+             .text = failure.text,
+             .operation = "init",
+             .object = root_text()});
 }
 
 void SessionCore::on_link(std::shared_ptr<Link> link) {

@@ -65,6 +65,7 @@ private:
     void open_own_port(const std::shared_ptr<Root>& root);
     void attach_to(Root& root);
     void dial();
+    void on_dialed(ProcessDescriptor socket, const std::string& peer, const Failure& failure);
     void on_link(std::shared_ptr<Link> link);
     void on_frame(FrameType type, std::string_view payload);
     void dispatch(FrameType type, std::string_view payload);

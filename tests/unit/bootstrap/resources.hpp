@@ -14,14 +14,15 @@ struct Resources {
 
     bool operator==(const Resources&) const = default;
 
-    /// Threads that have been joined leave /proc a little later.
+    /// Whether no more are there than now. Threads that have been joined leave /proc a little later.
     [[nodiscard]] bool back_within(double seconds) const {
         const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-        while (!(Resources() == *this)) {
+        while (true) {
+            const Resources now;
+            if (now.descriptors <= descriptors && now.threads <= threads) return true;
             if (std::chrono::steady_clock::now() > end) return false;
             std::this_thread::sleep_for(std::chrono::milliseconds(2));
         }
-        return true;
     }
 
 private:

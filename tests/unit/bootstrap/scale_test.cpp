@@ -125,6 +125,27 @@ TEST(Scale, ManyCommunicatorsLeaveNothingBehind) {
     EXPECT_TRUE(before.back_within(2)) << before << " before, now " << Resources();
 }
 
+TEST(Scale, AServiceThatEndsInTheMiddleLeavesNothingBehind) {
+    const Resources before;
+    for (int round = 0; round < 8; ++round) {
+        // Rank 1 is calling a root that will never know its communicator when its service ends, with or without a
+        // close.
+        Service root;
+        const UniqueId id = derive_id(make_unique_id(root, Settings{}), "split", 1, 0, root.contact(Settings{}));
+        auto service = std::make_unique<Service>();
+        Owner owner;
+        const auto session = Session::open(options_for(service.get(), id, 2), owner);
+        session->join(2, {1, "", ""});
+        ::usleep(static_cast<useconds_t>(round * 100));
+        if (round % 2 == 0) session->fail({.code = Code::Aborted, .rank = 1, .text = "news for the root"});
+        service->post([] { ::usleep(150'000); });  // the close below comes too late
+        if (round % 4 < 2) session->close();
+        service.reset();
+        session->close();
+    }
+    EXPECT_TRUE(before.back_within(2)) << before << " before, now " << Resources();
+}
+
 TEST(Scale, ASoftLimitOfDescriptorsIsRaised) {
     rlimit old{};
     ::getrlimit(RLIMIT_NOFILE, &old);
