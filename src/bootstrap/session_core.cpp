@@ -20,9 +20,9 @@ constexpr double kProgressSeconds = 30;
 constexpr double kPortRetrySeconds = 0.1;
 constexpr double kAfterDialSeconds = 0.2;  // the dialer's own deadline says more than ours
 
-std::shared_ptr<Executor> executor_for(const SessionOptions& options, const Identity& identity) {
-    if (identity.local) return std::make_shared<Strand>();
-    return std::make_shared<LoopExecutor>(options.service->loop());
+std::shared_ptr<Executor> executor_for(const std::shared_ptr<Loop>& loop) {
+    if (!loop) return std::make_shared<Strand>();
+    return std::make_shared<LoopExecutor>(loop);
 }
 
 }  // namespace
@@ -33,14 +33,15 @@ SessionCore::SessionCore(const SessionOptions& options, const Identity& identity
       options_(options),
       identity_(identity),
       introduction_(std::move(introduction)),
-      executor_(executor_for(options, identity)),
+      loop_(identity.local ? nullptr : options.service->loop()),
+      executor_(executor_for(loop_)),
       gate_(events),
       opened_(Deadline::Clock::now()),
       init_deadline_(Deadline::after(options.timeout, opened_)) {}
 
 SessionCore::~SessionCore() = default;
 
-bool SessionCore::on_thread() const noexcept { return !local() && options_.service->on_thread(); }
+bool SessionCore::on_thread() const noexcept { return loop_ && loop_->on_thread(); }
 
 bool SessionCore::claim(Rank rank) {
     const std::lock_guard lock(mutex_);
@@ -186,7 +187,7 @@ void SessionCore::dial() {
     call.whom = "the root";
     // Held weakly, as this holds the dialer.
     dialer_ = Dialer::start(
-        options_.service->loop(), std::move(call),
+        loop_, std::move(call),
         [weak = weak_from_this()](ProcessDescriptor socket, const std::string& peer, const Failure& failure) {
             if (const auto self = weak.lock()) self->on_dialed(std::move(socket), peer, failure);
         });
@@ -195,7 +196,7 @@ void SessionCore::dial() {
 void SessionCore::on_dialed(ProcessDescriptor socket, const std::string& peer, const Failure& failure) {
     dialer_ = nullptr;
     if (socket) {
-        on_link(make_socket_link(options_.service->loop(), std::move(socket), peer));
+        on_link(make_socket_link(loop_, std::move(socket), peer));
         return;
     }
     deliver({.code = failure.code,

@@ -93,6 +93,7 @@ private:
     const SessionOptions options_;
     const Identity identity_;
     const Introduction introduction_;
+    const std::shared_ptr<Loop> loop_;  // null in a local communicator
     const std::shared_ptr<Executor> executor_;
     Gate gate_;
     const Deadline::Clock::time_point opened_;

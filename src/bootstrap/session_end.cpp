@@ -227,7 +227,7 @@ void SessionCore::connect(std::int32_t process, Hello hello, const Deadline& dea
         call.targets = targets_of(roster_->contact_of(process));
     }
     auto place = std::make_shared<std::weak_ptr<Dialer>>();
-    const auto dialer = Dialer::start(options_.service->loop(), std::move(call),
+    const auto dialer = Dialer::start(loop_, std::move(call),
                                       [weak = weak_from_this(), callback, place](
                                           ProcessDescriptor socket, const std::string&, const Failure& failure) {
                                           const auto self = weak.lock();
