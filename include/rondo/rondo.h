@@ -102,10 +102,29 @@ typedef struct {
     const char* commName; /* appears in logs and errors; may be null */
     const char* algo;     /* as RONDO_ALGO; null: follow the setting */
     int slots;            /* slots of a FIFO, 1 to 64; 0: RONDO_NSLOTS */
+    double stallWarning;  /* seconds after which a wait is reported by a warning; 0: never; < 0: RONDO_STALL_WARNING */
 } rondoConfig_t;
 
 #define RONDO_CONFIG_INITIALIZER \
-    { sizeof(rondoConfig_t), "host", 1, 0.0, NULL, NULL, 0 }
+    { sizeof(rondoConfig_t), "host", 1, 0.0, NULL, NULL, 0, -1.0 }
+
+/* What a failed communicator knows of its first cause. Strings live as long as the communicator; "" where a field has no
+ * meaning. */
+typedef struct {
+    size_t size;           /* sizeof(rondoErrorInfo_t) of the caller, set before the call */
+    rondoResult_t code;    /* rondoSuccess while nothing has failed */
+    int rank;              /* that met the failure first; -1: unknown */
+    int peer;              /* that it has to do with; -1: none */
+    uint64_t sequence;     /* number of the call on this communicator, counted from 1; 0: none */
+    const char* operation; /* "all_reduce", "send/recv", "init", ... */
+    const char* object;    /* interface, address, file, setting, field */
+    const char* limit;     /* that was passed, with its unit */
+    const char* number;    /* that passed it */
+    const char* cause;     /* the whole story */
+    const char* remedy;    /* what to do */
+} rondoErrorInfo_t;
+
+#define RONDO_SPLIT_NOCOLOR (-1)
 
 /* --- Library ------------------------------------------------------------------------------------------------- */
 
@@ -168,6 +187,26 @@ RONDO_API rondoResult_t rondoCommAbort(rondoComm_t comm);
 /* State of a communicator: *result is rondoInProgress while a non-blocking init runs, rondoSuccess while all is well,
  * else the first error. */
 RONDO_API rondoResult_t rondoCommGetAsyncError(rondoComm_t comm, rondoResult_t* result);
+
+/* Fills *info with the first cause, field by field. info->size must be set. */
+RONDO_API rondoResult_t rondoCommGetErrorInfo(rondoComm_t comm, rondoErrorInfo_t* info);
+
+/* For the calls from now on: seconds that a call may wait without progress (> 0), and after which a stall is reported by
+ * a warning (0: never). Around a single call it is that call's timeout. */
+RONDO_API rondoResult_t rondoCommSetTimeout(rondoComm_t comm, double timeout, double stallWarning);
+
+/* Splits: ranks that pass the same color (>= 0) form a new communicator, ordered by key, equal keys by their old ranks.
+ * Collective: every rank of comm calls it. With RONDO_SPLIT_NOCOLOR a rank takes part and gets *newcomm = NULL. config
+ * null: as comm. Errors: InvalidArgument (color below -1), those of a collective call and of init. */
+RONDO_API rondoResult_t rondoCommSplit(rondoComm_t comm, int color, int key, rondoComm_t* newcomm,
+                                       const rondoConfig_t* config);
+
+/* The communicator of those ranks of comm that are not in exclude[0..count), in their old order. Called by those that
+ * stay, all with the same list; works after a failure as well, and needs nothing from those left out: dead, stopped or
+ * gone. comm stays as it is. config null: as comm. Errors: InvalidArgument (a rank outside, listed twice, or the
+ * caller's own), InvalidUsage (comm failed before all of its ranks had joined), those of init. */
+RONDO_API rondoResult_t rondoCommShrink(rondoComm_t comm, const int* exclude, int count, rondoComm_t* newcomm,
+                                        const rondoConfig_t* config);
 
 RONDO_API rondoResult_t rondoCommCount(rondoComm_t comm, int* count);
 RONDO_API rondoResult_t rondoCommUserRank(rondoComm_t comm, int* rank);

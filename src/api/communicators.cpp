@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "api/config.hpp"
 #include "api/guard.hpp"
 #include "base/runtime.hpp"
 #include "bootstrap/environment.hpp"
@@ -13,32 +14,6 @@
 namespace {
 
 using namespace rondo;
-
-/// The caller's configuration; a caller built with an older header has fewer fields, and `size` says how many.
-comm::Config config_of(const rondoConfig_t* given, const char* function) {
-    rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
-    if (given != nullptr) {
-        if (given->size < offsetof(rondoConfig_t, blocking) || given->size > sizeof(config)) {
-            throw make_error(Code::InvalidArgument,
-                             "{}: config.size is {}, this library knows up to {}; start from RONDO_CONFIG_INITIALIZER",
-                             function, given->size, sizeof(config));
-        }
-        std::memcpy(&config, given, given->size);
-    }
-    return {.device = config.device == nullptr ? "host" : config.device,
-            .blocking = config.blocking != 0,
-            .timeout = config.timeout,
-            .name = config.commName == nullptr ? "" : config.commName,
-            .algo = config.algo == nullptr ? "" : config.algo,
-            .slots = config.slots};
-}
-
-bootstrap::UniqueId id_of(const rondoUniqueId& id) {
-    bootstrap::UniqueId bytes{};
-    static_assert(sizeof(id.internal) == sizeof(bytes));
-    std::memcpy(bytes.data(), id.internal, bytes.size());
-    return bytes;
-}
 
 void check_ranks(const char* function, int nranks, int rank) {
     // Ranks beyond this would not fit into the identity of a FIFO.
@@ -57,8 +32,8 @@ rondoResult_t init(const char* function, rondoComm_t* comm, int nranks, const ro
         rondoComm_t& handle = api::need(comm, function, "comm");
         handle = nullptr;
         check_ranks(function, nranks, rank);
-        const comm::Options options = comm::resolve(config_of(config, function), Runtime::get().load_settings());
-        auto made = std::make_unique<rondoComm>(id_of(id), nranks, rank, options);
+        const comm::Options options = comm::resolve(api::config_of(config, function), Runtime::get().load_settings());
+        auto made = std::make_unique<rondoComm>(api::id_of(id), nranks, rank, options);
         if (comm::Group::current().open()) {
             comm::Group::current().add_init(made->comm);
         } else if (options.blocking) {
@@ -110,7 +85,7 @@ rondoResult_t rondoCommInitAll(rondoComm_t* comms, int nranks, const rondoConfig
         api::need(comms, "rondoCommInitAll", "comms");
         check_ranks("rondoCommInitAll", nranks, 0);
         const comm::Options options =
-            comm::resolve(config_of(config, "rondoCommInitAll"), Runtime::get().load_settings());
+            comm::resolve(api::config_of(config, "rondoCommInitAll"), Runtime::get().load_settings());
         const bootstrap::UniqueId id = bootstrap::make_local_id();
         std::vector<std::unique_ptr<rondoComm>> made;
         for (int rank = 0; rank < nranks; ++rank)

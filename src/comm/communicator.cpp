@@ -63,9 +63,17 @@ Code Communicator::state() {
     return Code::Success;
 }
 
+const Cause* Communicator::first_cause() {
+    if (!team_->failed()) return nullptr;
+    const std::lock_guard lock(text_mutex_);
+    if (!cause_) cause_ = team_->cause();
+    return &*cause_;
+}
+
 const char* Communicator::error_text() {
-    const Cause cause = team_->cause();
-    if (cause.code == Code::Success) return "";
+    const Cause* first = first_cause();
+    if (first == nullptr) return "";
+    const Cause& cause = *first;
     const std::lock_guard lock(text_mutex_);
     if (text_.empty()) {
         text_ = fmt::format(

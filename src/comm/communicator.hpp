@@ -38,7 +38,13 @@ public:
 
     [[nodiscard]] Rank rank() const noexcept { return rank_; }
     [[nodiscard]] Rank nranks() const noexcept { return team_->nranks(); }
-    [[nodiscard]] bool blocking() const noexcept { return options_.blocking; }
+    [[nodiscard]] const Options& options() const noexcept { return options_; }
+    [[nodiscard]] Team& team() const noexcept { return *team_; }
+    /// 0, 1, 2, ...: the number of the next communicator made out of this one; ranks count alike.
+    [[nodiscard]] std::uint64_t next_derived() noexcept { return derived_++; }
+    /// For the calls from now on.
+    void set_patience(const Patience& patience) noexcept { patience_ = patience; }
+    [[nodiscard]] const Patience& patience() const noexcept { return patience_; }
 
     /// Waits until every rank has joined. Errors: Timeout, or the first cause of a failure.
     void wait_until_joined();
@@ -46,6 +52,8 @@ public:
     Code state();
     /// The first cause with this rank's name before it; "" while there is none.
     [[nodiscard]] const char* error_text();
+    /// The first cause, the same object from the first failure on; nullptr while there is none.
+    [[nodiscard]] const Cause* first_cause();
 
     // Operations. One at a time.
 
@@ -157,6 +165,8 @@ private:
 
     std::mutex text_mutex_;
     std::string text_;
+    std::optional<Cause> cause_;
+    std::uint64_t derived_ = 0;
 };
 
 }  // namespace rondo::comm

@@ -45,7 +45,7 @@ Options resolve(const Config& config, const Settings& settings) {
     Options options{.name = config.name,
                     .blocking = config.blocking,
                     .timeout = config.timeout > 0 ? config.timeout : settings.timeout,
-                    .stall_warning = settings.stall_warning,
+                    .stall_warning = config.stall_warning >= 0 ? config.stall_warning : settings.stall_warning,
                     .slots = static_cast<std::uint32_t>(config.slots > 0 ? config.slots : settings.nslots),
                     .spin_us = static_cast<double>(settings.spin_us),
                     .protocol = protocol_of(settings.proto),

@@ -55,6 +55,7 @@ struct Config {
     std::string name;
     std::string algo;
     int slots = 0;
+    double stall_warning = -1;  ///< < 0: unset
 };
 
 /// Resolves configuration over settings. Errors: InvalidArgument naming the field, the value and what is allowed.

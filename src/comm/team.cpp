@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <future>
 #include <sstream>
 
@@ -114,6 +115,13 @@ void Team::depart(Rank rank) {
     session_->depart(rank);
 }
 
+void Team::leave() {
+    if (ready() && !failed()) {
+        for (const Rank rank : local_ranks()) depart(rank);
+    }
+    session_->close();
+}
+
 void Team::record(Rank rank, const transport::memory::CallRecord& call) {
     session_->record({.rank = rank, .sequence = call.sequence, .signature = call.signature, .call = call.call});
 }
@@ -177,6 +185,24 @@ const std::vector<plan::Plan>* Team::loaded(plan::Collective collective, Rank ro
     const bool fits = !loaded_.empty() && loaded_.front().collective == collective &&
                       (!plan::rooted(collective) || loaded_.front().root == root);
     return fits ? &loaded_ : nullptr;
+}
+
+/// A process that exits without having destroyed its communicators leaves them in an orderly way: its peers are to take
+/// it for one that destroyed them, not for one that died.
+Teams::Teams() : token_(Runtime::get().token()) {
+    static_cast<void>(std::atexit([] { Runtime::get().service<Teams>().leave_all(); }));
+}
+
+void Teams::leave_all() {
+    if (!Runtime::get().same_process(token_)) return;
+    std::vector<std::shared_ptr<Team>> alive;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& [id, known] : teams_) {
+            if (std::shared_ptr<Team> team = known.team.lock()) alive.push_back(std::move(team));
+        }
+    }
+    for (const std::shared_ptr<Team>& team : alive) team->leave();
 }
 
 std::shared_ptr<Team> Teams::join(const bootstrap::UniqueId& id, Rank nranks, Rank rank, const Options& options) {

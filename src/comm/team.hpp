@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/deadline.hpp"
+#include "base/runtime.hpp"
 #include "bootstrap/session.hpp"
 #include "comm/options.hpp"
 #include "comm/placement.hpp"
@@ -91,6 +92,8 @@ public:
     // Life.
 
     void depart(Rank rank);
+    /// The process ends: its ranks leave.
+    void leave();
     /// A rank of another memory, whose own messages may still be under way.
     [[nodiscard]] bool departed(Rank rank) const noexcept {
         return departed_[static_cast<std::size_t>(rank)].load(std::memory_order_acquire);
@@ -165,16 +168,21 @@ private:
 /// The teams of this process. One object, owned by the Runtime.
 class Teams {
 public:
+    Teams();
+
     /// Joins the team under `id`, which the first rank makes. Errors: those of Team, of Team::join; InvalidUsage for an
     /// id that has served a communicator.
     std::shared_ptr<Team> join(const bootstrap::UniqueId& id, Rank nranks, Rank rank, const Options& options);
 
 private:
-    std::mutex mutex_;
+    void leave_all();
+
     struct Known {
         std::weak_ptr<Team> team;
         std::shared_ptr<transport::FirstCause> first_cause;
     };
+    const ProcessToken token_;
+    std::mutex mutex_;
     std::map<bootstrap::UniqueId, Known> teams_;  // all that ever were
 };
 

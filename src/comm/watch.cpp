@@ -142,12 +142,14 @@ bool CallWatch::loss_found() {
 }
 
 void CallWatch::report_timeout(double seconds) {
-    const std::vector<Rank> awaited = execution_.awaited();
+    const Progress found = progress();
+    // Whom this rank waits for may wait for another one itself.
+    const std::vector<Rank>& suspects = found.missing.empty() ? found.awaited : found.missing;
     const std::string limit = seconds_text(patience_.timeout);
     fail({.code = Code::Timeout,
-          .peer = awaited.empty() ? -1 : awaited.front(),
+          .peer = suspects.empty() ? -1 : suspects.front(),
           .text = fmt::format("{} waited {} (limit {}, RONDO_TIMEOUT); {}", current(), seconds_text(seconds), limit,
-                              progress_text()),
+                              found.text),
           .object = "RONDO_TIMEOUT",
           .limit = limit,
           .number = seconds_text(seconds),
@@ -156,7 +158,7 @@ void CallWatch::report_timeout(double seconds) {
 
 void CallWatch::warn_stall(double seconds) {
     warned_ = true;
-    Runtime::get().logger().warn(rank_, "{} has waited {}; {}", current(), seconds_text(seconds), progress_text());
+    Runtime::get().logger().warn(rank_, "{} has waited {}; {}", current(), seconds_text(seconds), progress().text);
 }
 
 CallWatch::Statuses CallWatch::statuses_of_all() const {
@@ -171,26 +173,31 @@ CallWatch::Statuses CallWatch::statuses_of_all() const {
     return all;
 }
 
-/// Who has made this call, who has not, and whom the blocked lanes wait for.
-std::string CallWatch::progress_text() const {
+CallWatch::Progress CallWatch::progress() const {
     const Statuses statuses = statuses_of_all();
-    const std::vector<Rank> awaited = execution_.awaited();
+    Progress found;
+    found.awaited = execution_.awaited();
     std::vector<Rank> arrived;
     std::string missing;
     for (Rank peer = 0; peer < team_.nranks(); ++peer) {
         const std::optional<RankStatus>& status = statuses[static_cast<std::size_t>(peer)];
-        const bool late =
-            sequence_ == 0 ? std::ranges::find(awaited, peer) != awaited.end() : !status || status->latest < sequence_;
+        const bool late = sequence_ == 0 ? std::ranges::find(found.awaited, peer) != found.awaited.end()
+                                         : !status || status->latest < sequence_;
         if (late) {
+            found.missing.push_back(peer);
             missing += (missing.empty() ? "" : ", ") + missing_text(peer, status);
         } else {
             arrived.push_back(peer);
         }
     }
-    const std::string who = fmt::format("waiting for rank(s) {}", bootstrap::rank_list(awaited));
-    if (sequence_ == 0) return fmt::format("{}: {}", who, missing);
-    return fmt::format("{}; arrived: {}; missing: {}", who, bootstrap::rank_list(arrived),
-                       missing.empty() ? "none" : missing);
+    found.text = fmt::format("waiting for rank(s) {}", bootstrap::rank_list(found.awaited));
+    if (sequence_ == 0) {
+        found.text += ": " + missing;
+    } else {
+        found.text += fmt::format("; arrived: {}; missing: {}", bootstrap::rank_list(arrived),
+                                  missing.empty() ? "none" : missing);
+    }
+    return found;
 }
 
 std::string CallWatch::missing_text(Rank peer, const std::optional<RankStatus>& status) const {

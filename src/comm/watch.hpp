@@ -61,7 +61,13 @@ private:
     void report_timeout(double seconds);
     void warn_stall(double seconds);
     [[nodiscard]] Statuses statuses_of_all() const;
-    [[nodiscard]] std::string progress_text() const;
+    /// Who has made this call, who has not, and whom the blocked lanes wait for.
+    struct Progress {
+        std::vector<Rank> awaited;
+        std::vector<Rank> missing;
+        std::string text;
+    };
+    [[nodiscard]] Progress progress() const;
     [[nodiscard]] std::string missing_text(Rank peer, const std::optional<RankStatus>& status) const;
     Code fail(Cause cause);
     [[nodiscard]] Code seen() const;
