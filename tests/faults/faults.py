@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Faults of real processes: a rank is killed, stopped, or leaves, in every phase of its life; the others must be told who,
-where and why in time, go on without it with right values, and leave nothing behind.
+where and why in time, go on without it with right values, and leave nothing behind. A rank that leaves as it should harms
+nobody.
 
     faults.py [--count N] [--seed S] [--only MODE] [--transport T] [--verbose]
 
@@ -250,6 +251,38 @@ def exit_idle(ranks, fault):
     tidy(ranks, fault, survivors, before)
 
 
+def check_left(fault, rank):
+    """The rank ended by itself, and had nothing to complain of."""
+    rank.process.wait(HANG)
+    fault.require(rank.process.returncode == 0, f"rank {rank.number} ended with {rank.end_text()}")
+    answer = rank.lines.get(timeout=HANG)
+    fault.require(answer is None, f"rank {rank.number} was told of: {answer and answer.get('text', answer)}")
+
+
+def leave(ranks, fault):
+    """No fault at all: every rank destroys and ends as soon as its own part of the last call is done. Nobody is harmed."""
+    ranks.init(30)
+    function = fault.random.choice(["all_reduce", "barrier", "all_gather", "broadcast", "reduce", "all_to_all"])
+    expect_all(ranks.ask("check", limit=HANG), "before")
+    ranks.tell("leave", function, "uint32", fault.random.choice([1, 1000, 300000]), "sum", 0)
+    for rank in ranks.all:
+        check_left(fault, rank)
+
+
+def leave_first(ranks, fault):
+    """One rank has done its part of a broadcast, as its root, and ends before the others have begun theirs."""
+    ranks.init(30)
+    expect_all(ranks.ask("check", limit=HANG), "before")
+    call = ("leave", "broadcast", "uint32", fault.random.choice([1, 1000]), "sum", fault.victim)
+    ranks[fault.victim].tell(*call)
+    check_left(fault, ranks[fault.victim])
+    time.sleep(fault.random.choice([0, 0.5]))
+    others = ranks.but(fault.victim)
+    ranks.tell(*call, ranks=others)
+    for rank in others:
+        check_left(fault, rank)
+
+
 def stop_short(ranks, fault):
     """Stopped for a while, and continued well before the limit: nothing happens."""
     before = begin_loop(ranks, fault, fault.random.choice([64, 1 << 20]), seconds=2.5, limit=10.0)
@@ -285,9 +318,10 @@ def stop_long(ranks, fault):
 MODES = {"kill_init": (kill_init, (2, 3, 5)), "kill_operation": (kill_operation, (2, 3, 5)),
          "kill_idle": (kill_idle, (2, 3, 5)), "kill_small": (kill_small, (2, 3, 5)), "kill_two": (kill_two, (3, 5)),
          "exit_operation": (exit_operation, (2, 3, 5)), "exit_idle": (exit_idle, (2, 3, 5)),
-         "stop_short": (stop_short, (2, 3)), "stop_long": (stop_long, (2, 3, 5))}
+         "leave": (leave, (2, 3, 5, 8)),
+         "leave_first": (leave_first, (2, 3, 5)), "stop_short": (stop_short, (2, 3)), "stop_long": (stop_long, (2, 3, 5))}
 # How often each mode comes in a round; killing is what the limits are about.
-WEIGHTS = {"kill_init": 4, "kill_operation": 4, "kill_idle": 3, "kill_small": 2, "stop_long": 2}
+WEIGHTS = {"leave": 2, "kill_init": 4, "kill_operation": 4, "kill_idle": 3, "kill_small": 2, "stop_long": 2}
 
 
 def plan_of(count, seed, only, transports):

@@ -14,6 +14,7 @@
 //   destroy                     destroys the communicator
 //   census                      what this process has open
 //   quit | vanish               return from main | _exit(0), with whatever communicator there is
+//   leave CALL...               one call as above, destroy and the end of the process, without a moment between them
 
 #include <rondo/rondo.h>
 #include <unistd.h>
@@ -83,6 +84,7 @@ public:
         Json answer = {{"command", word}};
         if (word == "quit") return false;
         if (word == "vanish") _exit(0);
+        if (word == "leave") return leave(words);
         try {
             obey_word(word, words, answer);
         } catch (const std::exception& error) {
@@ -229,6 +231,15 @@ private:
         std::istringstream numbers(list);
         for (std::string number; std::getline(numbers, number, ',');) values.push_back(std::stoi(number));
         return values;
+    }
+
+    /// Says something only where something is wrong; false as the program is to end.
+    bool leave(std::istringstream& words) {
+        Json answer = {{"command", "leave"}};
+        const Call one = parse_call(words, next_call_);
+        if (!run_checked(one, answer)) std::cout << answer.dump() << std::endl;
+        rondoCommDestroy(comm_);
+        return false;
     }
 
     void shrink_to(std::istringstream& words, Json& answer) {

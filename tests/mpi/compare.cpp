@@ -89,8 +89,14 @@ private:
     int wrong_ = 0;
 };
 
-/// None, one, odd, several chunks, and 1 MiB.
-std::vector<std::size_t> counts(const Type& type) { return {0, 1, 7, 1023, 20'011, (1U << 20) / type.size}; }
+/// None, one, odd, several chunks, and for one type of each width 1 MiB.
+std::vector<std::size_t> counts(const Type& type) {
+    std::vector<std::size_t> all{0, 1, 7, 1023, 20'011};
+    for (const rondoDataType_t large : {rondoUint8, rondoInt16, rondoFloat32, rondoFloat64}) {
+        if (type.rondo == large) all.push_back((1U << 20) / type.size);
+    }
+    return all;
+}
 
 std::string text_of(const Type& type, const Op& op, std::size_t count, bool in_place, int root = -1) {
     std::string text = std::string(type.name) + " " + std::string(op.name) + " count " + std::to_string(count);
