@@ -25,7 +25,7 @@ std::string proc_value(const std::string& text, const std::string& key);
 /// 0 where neither can be read.
 std::uint64_t available_memory();
 
-/// The RONDO_* variables of the environment, as NAME=VALUE.
+/// The RONDO_* variables of the environment, as NAME=VALUE, without the value of a secret.
 std::vector<std::string> rondo_environment();
 
 /// "rondo perf-tests version 0.1.0 rondo-headers=100 rondo-library=100"

@@ -7,9 +7,6 @@
 #include <string_view>
 #include <utility>
 
-extern "C" __attribute__((weak)) rondoResult_t rondoCommShrink(rondoComm_t comm, const int* exclude, int count,
-                                                               rondoComm_t* newcomm, const rondoConfig_t* config);
-
 namespace rondo::test {
 
 namespace {
@@ -164,7 +161,6 @@ std::size_t first_wrong(const Call& call, int rank, int nranks, const Buffers& b
 }
 
 rondoResult_t shrink_comm(rondoComm_t comm, const std::vector<int>& excluded, rondoComm_t* smaller) {
-    if (rondoCommShrink == nullptr) throw std::runtime_error("this library has no rondoCommShrink");
     return rondoCommShrink(comm, excluded.data(), static_cast<int>(excluded.size()), smaller, nullptr);
 }
 

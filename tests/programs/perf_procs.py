@@ -122,12 +122,15 @@ class Processes(unittest.TestCase):
             self.assertEqual(marked_processes(self.watch.mark), [])
 
     def test_by_variables_of_the_environment(self):
-        for names in (("RONDO_RANK", "RONDO_NRANKS"), ("RANK", "WORLD_SIZE")):
+        launchers = (
+            lambda rank: {"RONDO_COMM_ID": "127.0.0.1:29517", "RONDO_RANK": rank, "RONDO_NRANKS": "3"},
+            lambda rank: {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29518", "RANK": rank, "WORLD_SIZE": "3"},
+            lambda rank: {"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "3",
+                          "SLURM_STEP_NODELIST": "localhost", "SLURM_NTASKS": "3", "SLURM_PROCID": rank})
+        for variables in launchers:
             processes = []
             for rank in range(3):
-                address = {"RONDO_COMM_ID": "127.0.0.1:29517"} if names[0] == "RONDO_RANK" else {
-                    "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29518"}
-                environment = {**self.watch.environment, **address, names[0]: str(rank), names[1]: "3"}
+                environment = {**self.watch.environment, **variables(str(rank))}
                 processes.append(subprocess.Popen([program_path("all_gather_perf"), "-t", "2", "-b", "1K", "-e", "1K",
                                                    "-T", "60"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                                   text=True, env=environment))

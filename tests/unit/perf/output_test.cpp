@@ -312,6 +312,14 @@ TEST(SpinBarrier, StopReleasesWhoWaits) {
     EXPECT_FALSE(barrier.wait());
 }
 
+TEST(Machine, TheSecretOfAJobIsInNoResultFile) {
+    setenv("RONDO_COMM_SECRET", "0123456789abcdef", 1);
+    const std::vector<std::string> variables = rondo_environment();
+    unsetenv("RONDO_COMM_SECRET");
+    EXPECT_NE(std::find(variables.begin(), variables.end(), "RONDO_COMM_SECRET=(not shown)"), variables.end());
+    for (const std::string& variable : variables) EXPECT_EQ(variable.find("0123456789abcdef"), std::string::npos);
+}
+
 TEST(Machine, ProcFilesAreReadByKey) {
     const std::string text = "processor\t: 0\nmodel name\t: A CPU @ 2 GHz\nempty:\nMemAvailable:   123 kB\n";
     EXPECT_EQ(proc_value(text, "model name"), "A CPU @ 2 GHz");
