@@ -19,7 +19,7 @@ WORKER = os.path.join(BUILD, "tests", "fault_worker")
 PROGRAMS = ["all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "broadcast_perf", "reduce_perf",
             "alltoall_perf", "sendrecv_perf", "barrier_perf"]
 LIMIT = 3.0
-SLACK = 1.0
+SLACK = 1.5
 
 
 class Hosts(unittest.TestCase):
