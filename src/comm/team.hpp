@@ -88,6 +88,8 @@ public:
     void detach(Rank rank);
     /// Starts a connection from a local rank to a peer.
     void dial(Rank rank, Rank peer, int flow);
+    /// The first peer to which a local rank could not be connected, if any.
+    [[nodiscard]] std::optional<transport::tcp::Lost> unreachable(Rank rank) const;
 
     // Life.
 
@@ -157,6 +159,7 @@ private:
     std::vector<ProcessDescriptor> want_segment_;  // connections of processes that came before it was made
     std::map<Rank, transport::tcp::Network*> networks_;
     std::map<Rank, std::vector<Waiting>> undelivered_;
+    std::map<Rank, transport::tcp::Lost> unreachable_;  // by local rank
 
     std::mutex verified_mutex_;
     std::set<std::pair<const plan::Shape*, Rank>> verified_;  // shape and root

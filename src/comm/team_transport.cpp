@@ -251,12 +251,17 @@ void Team::dial(Rank rank, Rank peer, int flow) {
                           if (failure.code == Code::Success) {
                               deliver(rank, peer, flow, std::move(connection));
                           } else {
-                              fail({.code = failure.code,
-                                    .rank = rank,
-                                    .peer = peer,
-                                    .text = "no connection to " + describe(peer) + ": " + failure.text});
+                              const std::lock_guard lock(mutex_);
+                              unreachable_.emplace(rank, transport::tcp::Lost{peer, failure.text});
+                              wake_all();
                           }
                       });
+}
+
+std::optional<transport::tcp::Lost> Team::unreachable(Rank rank) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = unreachable_.find(rank);
+    return found == unreachable_.end() ? std::nullopt : std::optional(found->second);
 }
 
 void Team::dial_within_process(Rank rank, Rank peer, int flow) {

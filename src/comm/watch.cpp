@@ -127,15 +127,20 @@ bool CallWatch::departure_found() {
 }
 
 bool CallWatch::loss_found() {
-    const transport::tcp::Lost* lost = routes_.lost();
-    if (lost == nullptr) return false;
+    if (team_.placement().one_memory()) return false;
+    const transport::tcp::Lost* broken = routes_.lost();
+    const std::optional<transport::tcp::Lost> lost =
+        broken != nullptr ? std::optional(*broken) : team_.unreachable(rank_);
+    if (!lost) return false;
     const auto now = std::chrono::steady_clock::now();
     if (!lost_since_) lost_since_ = now;
     const std::vector<Rank> awaited = execution_.awaited();
     if (now - *lost_since_ < kEcho || std::ranges::find(awaited, lost->peer) == awaited.end()) return false;
     fail({.code = Code::RemoteError,
           .peer = lost->peer,
-          .text = fmt::format("{} lost its connection to {}: {}", current(), team_.describe(lost->peer), lost->text),
+          .text = broken != nullptr ? fmt::format("{} lost its connection to {}: {}", current(),
+                                                  team_.describe(lost->peer), lost->text)
+                                    : fmt::format("{}: {}", current(), lost->text),
           .object = lost->text,
           .remedy = "see whether that process or the network between the hosts is down"});
     return true;
