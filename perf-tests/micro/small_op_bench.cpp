@@ -114,7 +114,7 @@ void exchange(benchmark::State& state, bool signatures) {
         Fifo& in = *from[1 - me];
         for (int i = 0; i < kOperations; ++i) {
             const std::uint64_t sequence = ++sequences[me];
-            const std::uint64_t signature = signatures ? rondo::comm::signature_of(sequence, 0x5eedU) : 0;
+            const std::uint64_t signature = signatures ? rondo::comm::signature_of(sequence, 0x5eedU, 0) : 0;
             const Pair mine{static_cast<float>(i), static_cast<float>(rank)};
             while (!out.writable(true)) pause_core();
             std::memcpy(out.write_place(true), &mine, sizeof(mine));
@@ -163,7 +163,7 @@ void run_plan(benchmark::State& state, bool waits) {
             input = {static_cast<float>(i), static_cast<float>(rank)};
             const std::uint64_t sequence = ++sequences[static_cast<std::size_t>(rank)];
             execution.launch() = {.sequence = sequence,
-                                  .signature = comm::signature_of(sequence, 0x5eedU),
+                                  .signature = comm::signature_of(sequence, 0x5eedU, 0),
                                   .count = 2,
                                   .element_bytes = sizeof(float),
                                   .cut = {.chunk = 1024},

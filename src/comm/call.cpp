@@ -59,7 +59,9 @@ Cause disagreement_of(std::uint64_t sequence, Rank a, const PackedCall& call_a, 
             .text = fmt::format(
                 "call {}: rank {} called {}, rank {} called {}; they differ in: {}{}", sequence, a, describe(call_a), b,
                 describe(call_b), fields,
-                fields == "plan" ? " (RONDO_ALGO, RONDO_PROTO or sizes of buffers differ between ranks)" : ""),
+                fields == "plan"
+                    ? " (RONDO_ALGO, RONDO_PROTO or sizes of buffers differ between ranks, or an earlier call did)"
+                    : ""),
             .operation = std::string(operation_of(call_a)),
             .sequence = sequence,
             .object = fields,

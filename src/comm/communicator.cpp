@@ -125,7 +125,8 @@ void Communicator::begin_call(const Call& call) {
     current_ = found.plan;
     if (scratch_.size() < current_->scratch_bytes()) scratch_.resize(current_->scratch_bytes());
     const std::uint64_t sequence = ++sequence_;
-    const std::uint64_t signature = signature_of(sequence, found.call_hash);
+    const std::uint64_t signature = signature_of(sequence, found.call_hash, signature_);
+    signature_ = signature;
     const std::size_t element_bytes = size_of(call.type);
     engine_->execution.launch() = {
         .sequence = sequence,

@@ -154,6 +154,7 @@ private:
     std::vector<host::BlockExtent> send_blocks_;
     std::vector<host::BlockExtent> receive_blocks_;
     std::uint64_t sequence_ = 0;
+    std::uint64_t signature_ = 0;  // of the last collective call
     const CachedPlan* current_ = nullptr;
     bool running_ = false;
 

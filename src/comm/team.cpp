@@ -20,7 +20,8 @@ namespace rondo::comm {
 namespace {
 
 constexpr std::chrono::milliseconds kFirstCause{700};  // the session answers within half a second
-constexpr std::chrono::milliseconds kAnswers{500};
+constexpr std::chrono::milliseconds kFirstCauseOfSilentRoot{50};
+constexpr std::chrono::milliseconds kAnswers{350};  // the session gives them 300 ms
 constexpr std::chrono::milliseconds kLook{50};
 
 bootstrap::Service* service_for(const bootstrap::UniqueId& id) {
@@ -87,7 +88,7 @@ void Team::fail(Cause cause) {
     session_->fail(cause);
     if (!service_for(id_) || !Runtime::get().service<bootstrap::Service>().on_thread()) {
         std::unique_lock lock(mutex_);
-        settled_.wait_for(lock, kFirstCause, [this] { return failed(); });
+        settled_.wait_for(lock, root_silent_ ? kFirstCauseOfSilentRoot : kFirstCause, [this] { return failed(); });
     }
     if (!failed()) on_failure(cause);
 }
@@ -150,7 +151,9 @@ std::vector<std::optional<RankStatus>> Team::ask() {
     auto answer = std::make_shared<std::promise<std::vector<std::string>>>();
     std::future<std::vector<std::string>> answers = answer->get_future();
     session_->query([answer](const std::vector<std::string>& texts) { answer->set_value(texts); });
-    if (answers.wait_for(kAnswers) != std::future_status::ready) return all;
+    const bool answered = answers.wait_for(kAnswers) == std::future_status::ready;
+    root_silent_ = !answered;
+    if (!answered) return all;
     for (const std::string& text : answers.get()) {
         std::istringstream lines(text);
         for (std::string line; std::getline(lines, line);) {

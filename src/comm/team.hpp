@@ -152,6 +152,7 @@ private:
     std::condition_variable settled_;
     bool complete_ = false;  // the roster is there
     std::atomic<bool> ready_{false};
+    std::atomic<bool> root_silent_{false};  // it did not answer the last question
     bootstrap::Roster roster_;
     Placement placement_;
     transport::WaitPolicy wait_policy_{};

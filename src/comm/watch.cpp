@@ -64,7 +64,22 @@ void CallWatch::record_call() {
 /// A peer whose call with our sequence has another signature will never send what we wait for.
 bool CallWatch::mismatch_found() {
     if (sequence_ == 0) return false;
-    return std::ranges::any_of(domain_.members(), [&](Rank peer) { return calls_differ(peer, sequence_, {}); });
+    const auto own = domain_.records(rank_).find(sequence_);
+    for (const Rank peer : domain_.members()) {
+        const auto other = domain_.records(peer).find(sequence_);
+        if (own && other && own->signature != other->signature) return difference_found(peer, {});
+    }
+    return false;
+}
+
+/// Fails the communicator and returns true if this rank and the peer have made different calls of late: the first of
+/// them is the cause, for signatures differ from there on.
+bool CallWatch::difference_found(Rank peer, const Statuses& statuses) {
+    constexpr std::uint64_t kDepth = CallRecords::kDepth;
+    for (std::uint64_t sequence = sequence_ > kDepth ? sequence_ - kDepth + 1 : 1; sequence <= sequence_; ++sequence) {
+        if (calls_differ(peer, sequence, statuses)) return true;
+    }
+    return false;
 }
 
 /// Fails the communicator and returns true if this rank and the peer have made different calls with this sequence.
@@ -82,12 +97,8 @@ bool CallWatch::calls_differ(Rank peer, std::uint64_t sequence, const Statuses& 
 }
 
 void CallWatch::report(const host::Disagreement& found) {
-    // A call that needs nothing from the peer is over before its difference shows: the first one of all is the cause.
-    constexpr std::uint64_t kDepth = CallRecords::kDepth;
-    const Statuses statuses = domain_.has(found.peer) ? Statuses{} : team_.ask();
-    for (std::uint64_t sequence = sequence_ > kDepth ? sequence_ - kDepth : 1; sequence <= sequence_; ++sequence) {
-        if (calls_differ(found.peer, sequence, statuses)) return;
-    }
+    // A call that needs nothing from the peer is over before its difference shows.
+    if (difference_found(found.peer, domain_.has(found.peer) ? Statuses{} : team_.ask())) return;
     const std::int64_t expected = transfer_bytes(found.expected);
     const std::int64_t received = transfer_bytes(found.received);
     const auto message = [](std::int64_t bytes) {
@@ -149,7 +160,9 @@ bool CallWatch::loss_found() {
 void CallWatch::report_timeout(double seconds) {
     const Progress found = progress();
     // Whom this rank waits for may wait for another one itself.
-    const std::vector<Rank>& suspects = found.missing.empty() ? found.awaited : found.missing;
+    const std::vector<Rank>& suspects = !found.silent.empty()    ? found.silent
+                                        : !found.missing.empty() ? found.missing
+                                                                 : found.awaited;
     const std::string limit = seconds_text(patience_.timeout);
     fail({.code = Code::Timeout,
           .peer = suspects.empty() ? -1 : suspects.front(),
@@ -184,6 +197,7 @@ CallWatch::Progress CallWatch::progress() const {
     found.awaited = execution_.awaited();
     std::vector<Rank> arrived;
     std::string missing;
+    std::string silent;
     for (Rank peer = 0; peer < team_.nranks(); ++peer) {
         const std::optional<RankStatus>& status = statuses[static_cast<std::size_t>(peer)];
         const bool late = sequence_ == 0 ? std::ranges::find(found.awaited, peer) != found.awaited.end()
@@ -194,6 +208,10 @@ CallWatch::Progress CallWatch::progress() const {
         } else {
             arrived.push_back(peer);
         }
+        if (!late && stopped(peer)) {
+            found.silent.push_back(peer);
+            silent += fmt::format("{}rank {} ({})", silent.empty() ? "" : ", ", peer, place_text(peer));
+        }
     }
     found.text = fmt::format("waiting for rank(s) {}", bootstrap::rank_list(found.awaited));
     if (sequence_ == 0) {
@@ -202,12 +220,11 @@ CallWatch::Progress CallWatch::progress() const {
         found.text += fmt::format("; arrived: {}; missing: {}", bootstrap::rank_list(arrived),
                                   missing.empty() ? "none" : missing);
     }
+    if (!silent.empty()) found.text += "; not running: " + silent;
     return found;
 }
 
 std::string CallWatch::missing_text(Rank peer, const std::optional<RankStatus>& status) const {
-    const bootstrap::Roster& roster = team_.roster();
-    const std::int32_t process = roster.process_of[static_cast<std::size_t>(peer)];
     std::string text = fmt::format("{} (", peer);
     if (status) {
         text += fmt::format("last call {}", status->latest);
@@ -217,13 +234,25 @@ std::string CallWatch::missing_text(Rank peer, const std::optional<RankStatus>& 
     } else {
         text += "its process does not answer";
     }
-    if (process == roster.self) return text + ")";
-    const bootstrap::Process& there = roster.processes[static_cast<std::size_t>(process)];
-    text += fmt::format("; host {}, pid {}", roster.site_of(process).host, there.pid);
-    const bool visible = roster.same_host(process, roster.self) &&
-                         roster.site_of(process).pid_namespace == roster.site_of(roster.self).pid_namespace;
-    if (visible && process_is_stopped(there.pid)) text += ", stopped by a signal";
-    return text + ")";
+    const std::int32_t process = team_.roster().process_of[static_cast<std::size_t>(peer)];
+    return text + (process == team_.roster().self ? ")" : "; " + place_text(peer) + ")");
+}
+
+/// As far as it can be seen from here: on the same host, with pids that mean the same.
+bool CallWatch::stopped(Rank peer) const {
+    const bootstrap::Roster& roster = team_.roster();
+    const std::int32_t process = roster.process_of[static_cast<std::size_t>(peer)];
+    if (process == roster.self || !roster.same_host(process, roster.self)) return false;
+    if (roster.site_of(process).pid_namespace != roster.site_of(roster.self).pid_namespace) return false;
+    return process_is_stopped(roster.processes[static_cast<std::size_t>(process)].pid);
+}
+
+std::string CallWatch::place_text(Rank peer) const {
+    const bootstrap::Roster& roster = team_.roster();
+    const std::int32_t process = roster.process_of[static_cast<std::size_t>(peer)];
+    return fmt::format("host {}, pid {}{}", roster.site_of(process).host,
+                       roster.processes[static_cast<std::size_t>(process)].pid,
+                       stopped(peer) ? ", stopped by a signal" : "");
 }
 
 std::string CallWatch::current() const {

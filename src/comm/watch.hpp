@@ -55,20 +55,25 @@ private:
     Code check(double seconds);
     void record_call();
     bool mismatch_found();
+    bool difference_found(Rank peer, const Statuses& statuses);
     bool calls_differ(Rank peer, std::uint64_t sequence, const Statuses& statuses);
     bool departure_found();
     bool loss_found();
     void report_timeout(double seconds);
     void warn_stall(double seconds);
     [[nodiscard]] Statuses statuses_of_all() const;
-    /// Who has made this call, who has not, and whom the blocked lanes wait for.
+    /// Who has made this call, who has not, whom the blocked lanes wait for, and which of the ranks that are here do
+    /// not run: their processes are stopped, or do not answer.
     struct Progress {
         std::vector<Rank> awaited;
         std::vector<Rank> missing;
+        std::vector<Rank> silent;
         std::string text;
     };
     [[nodiscard]] Progress progress() const;
     [[nodiscard]] std::string missing_text(Rank peer, const std::optional<RankStatus>& status) const;
+    [[nodiscard]] bool stopped(Rank peer) const;
+    [[nodiscard]] std::string place_text(Rank peer) const;
     Code fail(Cause cause);
     [[nodiscard]] Code seen() const;
 

@@ -54,16 +54,17 @@ TEST(Call, NamesTheFieldsThatDiffer) {
     EXPECT_EQ(difference(pack(kCall), pack(two)), "count, root");
 }
 
-TEST(Call, EveryFieldAndThePlanAndTheSequenceChangeTheSignature) {
-    std::set<std::uint64_t> signatures{signature_of(1, hash_of(pack(kCall), 42))};
+TEST(Call, EveryFieldAndThePlanAndTheSequenceAndTheCallBeforeChangeTheSignature) {
+    std::set<std::uint64_t> signatures{signature_of(1, hash_of(pack(kCall), 42), 7)};
     std::size_t made = 1;
     for (const auto& [call, field] : variants()) {
-        signatures.insert(signature_of(1, hash_of(pack(call), 42)));
+        signatures.insert(signature_of(1, hash_of(pack(call), 42), 7));
         ++made;
     }
-    signatures.insert(signature_of(2, hash_of(pack(kCall), 42)));
-    signatures.insert(signature_of(1, hash_of(pack(kCall), 43)));
-    EXPECT_EQ(signatures.size(), made + 2);
+    signatures.insert(signature_of(2, hash_of(pack(kCall), 42), 7));
+    signatures.insert(signature_of(1, hash_of(pack(kCall), 43), 7));
+    signatures.insert(signature_of(1, hash_of(pack(kCall), 42), 8));
+    EXPECT_EQ(signatures.size(), made + 3);
 }
 
 TEST(Call, BuffersAreNotPartOfIt) {
@@ -89,7 +90,7 @@ TEST(Call, TransferSignatureTellsItsBytes) {
         EXPECT_EQ(transfer_bytes(transfer_signature(bytes)), bytes);
     }
     EXPECT_NE(transfer_signature(4), transfer_signature(5));
-    EXPECT_EQ(transfer_bytes(signature_of(1, hash_of(pack(kCall), 42))), -1);
+    EXPECT_EQ(transfer_bytes(signature_of(1, hash_of(pack(kCall), 42), 7)), -1);
 }
 
 }  // namespace rondo::comm
