@@ -69,6 +69,12 @@ public:
         return *static_cast<T*>(service.get());
     }
 
+    /// Keeps an object for ever: one that a forked child inherited, and must not destroy as its locks may be held.
+    void keep(std::shared_ptr<void> object) {
+        const std::lock_guard lock(services_mutex_);
+        kept_.push_back(std::move(object));
+    }
+
 private:
     Runtime();
 
@@ -84,10 +90,11 @@ private:
     DescriptorTable descriptors_;
     std::mutex services_mutex_;
     using Services = std::map<std::type_index, std::shared_ptr<void>>;
-    Services services_;                // under services_mutex_
-    std::vector<Services> abandoned_;  // of the parents of this process
-    std::mutex mutex_;                 // of load_settings
-    std::set<std::string> said_;       // under mutex_
+    Services services_;                        // under services_mutex_
+    std::vector<Services> abandoned_;          // of the parents of this process
+    std::vector<std::shared_ptr<void>> kept_;  // under services_mutex_
+    std::mutex mutex_;                         // of load_settings
+    std::set<std::string> said_;               // under mutex_
 };
 
 }  // namespace rondo

@@ -86,7 +86,7 @@ void Acceptor::take(ProcessDescriptor socket, std::string peer) {
     const int fd = socket.get();
     waiting_.emplace_back(std::move(socket), std::move(peer),
                           [this](const Hello& hello) { return registry_.look_up(hello); });
-    const Place place = std::prev(waiting_.end());
+    const auto place = std::prev(waiting_.end());
     loop_.watch(fd, EPOLLIN, [this, place](std::uint32_t) { advance(place); });
     if (timer_ == 0) arm_timer();
 }

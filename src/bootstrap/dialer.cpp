@@ -106,7 +106,7 @@ void Dialer::begin_next() {
         }
         const int fd = socket.get();
         attempts_.emplace_back(index, std::move(socket), call_.hello, call_.secret);
-        const Place place = std::prev(attempts_.end());
+        const auto place = std::prev(attempts_.end());
         loop_->watch(fd, EPOLLOUT, [self, place](std::uint32_t) { self->advance(place); });
         place->timer = loop_->after(kConnectSeconds, [self, place] {
             place->timer = 0;

@@ -121,7 +121,7 @@ std::string read_secret(const std::string& path) {
         throw make_system_error(errno == 0 ? EIO : errno, "RONDO_COMM_SECRET_FILE={} cannot be read", printable(path));
     }
     text.resize(static_cast<std::size_t>(file.gcount()));
-    const std::string secret(trim(std::string_view(text).substr(0, text.find('\n'))));
+    std::string secret(trim(std::string_view(text).substr(0, text.find('\n'))));
     if (secret.size() < kLeastSecretBytes || secret.size() > kMostSecretBytes) {
         throw make_error(Code::InvalidArgument,
                          "RONDO_COMM_SECRET_FILE={}: its first line has {} characters (allowed: {} to {})",

@@ -21,7 +21,7 @@ Service::Service(const AcceptLimits& limits)
 Service::~Service() {
     if (!in_own_process()) {
         // The thread is not here, and may have held any lock.
-        static_cast<void>(new std::shared_ptr<Loop>(std::move(loop_)));
+        Runtime::get().keep(std::move(loop_));
         static_cast<void>(registry_.release());
         static_cast<void>(acceptor_.release());
         static_cast<void>(liveness_.release());

@@ -96,7 +96,7 @@ std::shared_ptr<Session> Session::open(const SessionOptions& options, Events& ev
 Session::~Session() {
     close();
     // In a forked child the service thread may have been in the middle of anything.
-    if (!core_->in_own_process()) static_cast<void>(new std::shared_ptr<SessionCore>(std::move(core_)));
+    if (!core_->in_own_process()) Runtime::get().keep(std::move(core_));
 }
 
 void Session::join(Rank nranks, const Card& card) {

@@ -4,12 +4,12 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -128,7 +128,7 @@ public:
         const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
         while (true) {
             const std::chrono::duration<double> left = end - std::chrono::steady_clock::now();
-            const std::string next = line(left.count());
+            std::string next = line(left.count());
             if (next.empty() || next.compare(0, beginning.size(), beginning) == 0) return next;
         }
     }

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <time.h>
 
+#include <ctime>
 #include <thread>
 
 #include "bootstrap/session.hpp"
