@@ -126,6 +126,17 @@ typedef struct {
 
 #define RONDO_SPLIT_NOCOLOR (-1)
 
+#define RONDO_ANY_SOURCE (-1)
+#define RONDO_ANY_TAG (-1)
+
+/* What rondoRecvTagged has received. */
+typedef struct rondoMessage {
+    int source;
+    int tag;
+    size_t bytes; /* of the message */
+    size_t count; /* the same in whole elements of the receive's datatype */
+} rondoMessage_t;
+
 /* --- Library ------------------------------------------------------------------------------------------------- */
 
 /* The version as major*10000 + minor*100 + patch. Errors: InvalidArgument if version is null. */
@@ -262,6 +273,24 @@ RONDO_API rondoResult_t rondoSend(const void* sendbuff, size_t count, rondoDataT
                                   rondoComm_t comm, rondoStream_t stream);
 RONDO_API rondoResult_t rondoRecv(void* recvbuff, size_t count, rondoDataType_t datatype, int peer, rondoComm_t comm,
                                   rondoStream_t stream);
+
+/* Sends a message with a tag to `peer`, which may be the caller itself. tag: 0 to 2^31 - 1. A short message (up to one
+ * slot and 256 KiB) is done when it is on its way, as long as no more than 1 MiB of them lie at the peer without a
+ * receive; any other one is done when its receive has come and the data is on its way.
+ * On a stream a message begins in its turn and then waits beside the communicator's later operations: a receive, or a
+ * collective, may be called while it waits. Inside a group all sends and receives run together. Tagged messages do not
+ * meet rondoSend and rondoRecv, and rondoCommGetTraffic does not count them. */
+RONDO_API rondoResult_t rondoSendTagged(const void* sendbuff, size_t count, rondoDataType_t datatype, int peer, int tag,
+                                        rondoComm_t comm, rondoStream_t stream);
+
+/* Receives the first message with this tag from `source`; either may be RONDO_ANY_TAG, RONDO_ANY_SOURCE. Messages of one
+ * source that fit are received in the order of their sends, and receives are served in the order of their calls. count:
+ * the most that fits; the message may be shorter, also of another datatype. *message, if not null, says what came; with a
+ * stream it must live until the stream has passed the call. Errors: InvalidArgument for a message longer than the buffer,
+ * naming both sizes and filling *message; nothing is written to the buffer, the message stays first in line, and the
+ * communicator is whole. */
+RONDO_API rondoResult_t rondoRecvTagged(void* recvbuff, size_t count, rondoDataType_t datatype, int source, int tag,
+                                        rondoComm_t comm, rondoMessage_t* message, rondoStream_t stream);
 
 /* Returns (or lets the stream go on) when every rank has called it. */
 RONDO_API rondoResult_t rondoBarrier(rondoComm_t comm, rondoStream_t stream);

@@ -12,6 +12,8 @@
 #include "base/types.hpp"
 #include "plan/plan.hpp"
 
+struct rondoMessage;  // rondo.h
+
 namespace rondo::comm {
 
 /// One collective call. Sizes are those of plan::Plan: `count` elements in each block.
@@ -33,12 +35,28 @@ struct Transfer {
     std::int64_t bytes = 0;
 };
 
-/// One operation of a communicator: a collective call, or (transfers not empty) sends and receives that run together.
+inline constexpr Rank kAnySource = -1;
+inline constexpr std::int32_t kAnyTag = -1;
+
+/// One send or receive that is matched by source and tag.
+struct Message {
+    bool send = false;
+    Rank peer = 0;         ///< of a receive: or kAnySource
+    std::int32_t tag = 0;  ///< of a receive: or kAnyTag
+    std::byte* data = nullptr;
+    std::int64_t bytes = 0;          ///< of a receive: the most that it takes
+    std::size_t element_bytes = 1;   ///< in which the report counts
+    rondoMessage* report = nullptr;  ///< of a receive: filled when it is over; may be null
+};
+
+/// One operation of a communicator: a collective call, or (one of the lists not empty) sends and receives that run
+/// together.
 struct Operation {
     Call call;
     std::vector<Transfer> transfers;
+    std::vector<Message> messages{};
 
-    [[nodiscard]] bool point_to_point() const noexcept { return !transfers.empty(); }
+    [[nodiscard]] bool point_to_point() const noexcept { return !transfers.empty() || !messages.empty(); }
 };
 
 /// Everything of a call that ranks must agree on, in a form that fits into a call record.

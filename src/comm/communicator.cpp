@@ -103,20 +103,36 @@ void Communicator::throw_if_unusable() {
 
 void Communicator::begin(const Operation& operation) {
     if (team_->failed() || !joined_ || finalized_.load(std::memory_order_relaxed)) throw_if_unusable();
-    if (operation.point_to_point()) {
-        begin_transfers(operation.transfers);
-    } else {
-        begin_call(operation.call);
+    failure_ = {};
+    if (engine_->messages || !operation.messages.empty()) {
+        // Messages that wait beside the turn are moved by another thread.
+        seat_.take([this] { engine_->routes.wake(); });
+        seated_ = true;
+    }
+    try {
+        start(operation);
+    } catch (...) {
+        leave_seat();
+        throw;
     }
     running_ = true;
-    if (current_->bound.uses_peers()) {
+    if (planned_ && current_->bound.uses_peers()) {
         domain().enter(rank_);
         if (team_->failed()) {
             end();
             throw_if_unusable();
         }
     }
-    engine_->execution.start(current_->bound);
+    if (planned_) engine_->execution.start(current_->bound);
+}
+
+void Communicator::start(const Operation& operation) {
+    const bool planned = !operation.transfers.empty() || !operation.point_to_point();
+    if (!operation.transfers.empty()) begin_transfers(operation.transfers);
+    if (!operation.point_to_point()) begin_call(operation.call);
+    if (!planned) engine_->watch.begin(0, {}, patience_);
+    if (!operation.messages.empty()) begin_messages(operation.messages);
+    planned_ = planned;
 }
 
 void Communicator::begin_call(const Call& call) {
@@ -164,7 +180,40 @@ void Communicator::begin_transfers(const std::vector<Transfer>& transfers) {
     engine_->watch.begin(0, {}, patience_);
 }
 
+void Communicator::begin_messages(const std::vector<Message>& messages) {
+    Engine& engine = *engine_;
+    if (!engine.messages) engine.messages.emplace(engine.routes, rank_, nranks());
+    auto batch = std::make_unique<MessageBatch>(messages);
+    engine.messages->post(*batch);
+    batch_ = std::move(batch);
+    engine.watch.add_messages(*engine.messages);
+}
+
 bool Communicator::poll() {
+    bool moved = engine_->messages && poll_messages();
+    if (planned_) {
+        moved = poll_plan() || moved;
+        if (planned_) return moved;
+    } else {
+        moved = engine_->routes.progress() || moved;
+    }
+    if (batch_ && !batch_->over() && !team_->failed()) return moved;
+    end();
+    return true;
+}
+
+bool Communicator::poll_messages() {
+    Messages& messages = *engine_->messages;
+    const bool moved = messages.progress();
+    if (messages.take_news()) seat_.announce();
+    if (!messages.fault().empty() && !team_->failed()) {
+        team_->fail({.code = Code::InternalError, .rank = rank_, .text = messages.fault()});
+    }
+    return moved;
+}
+
+/// planned_ says whether the plan goes on.
+bool Communicator::poll_plan() {
     Engine& engine = *engine_;
     const bool moved = engine.routes.progress();
     const bool any = engine.execution.state() == host::State::Running && engine.execution.progress();
@@ -179,13 +228,62 @@ bool Communicator::poll() {
             break;
         case host::State::Mismatch: engine.watch.report(engine.execution.disagreement()); break;
     }
-    end();
+    end_plan();
     return true;
 }
 
+void Communicator::end_plan() noexcept {
+    if (planned_ && current_->bound.uses_peers()) domain().leave(rank_);
+    planned_ = false;
+}
+
 void Communicator::end() noexcept {
-    if (current_->bound.uses_peers()) domain().leave(rank_);
+    end_plan();
     running_ = false;
+    if (batch_) {
+        if (!batch_->over()) engine_->messages->drop(*batch_);
+        failure_ = batch_->take_failure();
+        batch_.reset();
+    }
+    leave_seat();
+}
+
+void Communicator::leave_seat() noexcept {
+    if (!seated_) return;
+    seated_ = false;
+    seat_.leave();
+}
+
+std::unique_ptr<MessageBatch> Communicator::set_aside() noexcept {
+    std::unique_ptr<MessageBatch> batch = std::move(batch_);
+    end();
+    return batch;
+}
+
+Code Communicator::wait_beside(MessageBatch& batch, const Patience& patience) {
+    while (seat_.take_beside([&] { return batch.over(); })) {
+        engine_->watch.begin(0, {}, patience);
+        engine_->watch.add_messages(*engine_->messages);
+        const Code code = drive_beside(batch);
+        if (code != Code::Success) engine_->messages->drop(batch);
+        seat_.leave();
+        if (code != Code::Success) return code;
+    }
+    return Code::Success;
+}
+
+/// Until the messages are over, or the seat is wanted.
+Code Communicator::drive_beside(const MessageBatch& batch) {
+    transport::Waiter waiter(wait_policy(), bell(), watch());
+    while (!batch.over() && !seat_.wanted()) {
+        const bool moved = engine_->routes.progress();
+        if (poll_messages() || moved) {
+            waiter.restart();
+        } else if (const Code code = waiter.pause(); code != Code::Success) {
+            return code;
+        }
+    }
+    return Code::Success;
 }
 
 void Communicator::abandon() noexcept {
@@ -193,6 +291,10 @@ void Communicator::abandon() noexcept {
 }
 
 Code Communicator::result() noexcept { return team_->failed() ? code_seen_by(rank_, team_->cause()) : Code::Success; }
+
+Code Communicator::operation_result() noexcept { return team_->failed() ? result() : failure_.code; }
+
+std::string Communicator::operation_text() { return team_->failed() ? error_text() : failure_.text; }
 
 std::uint64_t Communicator::take_ticket() {
     const std::lock_guard lock(turn_mutex_);
@@ -213,13 +315,29 @@ void Communicator::turn_done() {
     turn_changed_.notify_all();
 }
 
+void Communicator::turn_done_beside() {
+    const std::lock_guard lock(turn_mutex_);
+    ++beside_;
+    ++turns_;
+    pending_.fetch_sub(1, std::memory_order_release);
+    turn_changed_.notify_all();
+}
+
+void Communicator::beside_done() {
+    const std::lock_guard lock(turn_mutex_);
+    --beside_;
+    turn_changed_.notify_all();
+}
+
 void Communicator::drain() {
-    if (pending_.load(std::memory_order_acquire) != 0) await_empty_queue();
+    if (pending_.load(std::memory_order_acquire) == 0) return;
+    std::unique_lock lock(turn_mutex_);
+    turn_changed_.wait(lock, [&] { return turns_ == tickets_; });
 }
 
 void Communicator::await_empty_queue() {
     std::unique_lock lock(turn_mutex_);
-    turn_changed_.wait(lock, [&] { return turns_ == tickets_; });
+    turn_changed_.wait(lock, [&] { return turns_ == tickets_ && beside_ == 0; });
 }
 
 void Communicator::finalize() {

@@ -18,6 +18,8 @@
 #include "base/deadline.hpp"
 #include "base/runtime.hpp"
 #include "comm/call.hpp"
+#include "comm/messages.hpp"
+#include "comm/messages_seat.hpp"
 #include "comm/options.hpp"
 #include "comm/plan_cache.hpp"
 #include "comm/routes.hpp"
@@ -68,6 +70,16 @@ public:
     void abandon() noexcept;
     /// Success, or the first cause as this rank sees it.
     [[nodiscard]] Code result() noexcept;
+    /// Of the last operation: as result(), but for a receive that had no room for its message, which leaves the
+    /// communicator whole.
+    [[nodiscard]] Code operation_result() noexcept;
+    /// What operation_result() means.
+    [[nodiscard]] std::string operation_text();
+
+    /// Ends an operation of messages alone before it is over, for wait_beside() to go on with.
+    std::unique_ptr<MessageBatch> set_aside() noexcept;
+    /// Waits for messages while other operations run. Returns the first cause of a failure, or Success.
+    Code wait_beside(MessageBatch& batch, const Patience& patience);
 
     [[nodiscard]] transport::Doorbell& bell() noexcept { return domain().bell(rank_); }
     /// Once joined.
@@ -79,6 +91,9 @@ public:
     std::uint64_t take_ticket();
     void await_turn(std::uint64_t ticket);
     void turn_done();
+    /// Gives the turn back while messages of it go on; beside_done() then ends them. The communicator lives until then.
+    void turn_done_beside();
+    void beside_done();
     /// Waits until no stream operation is pending. One load when none is.
     void drain();
 
@@ -120,6 +135,7 @@ private:
         host::Traffic traffic;
         host::Execution execution;
         CallWatch watch;
+        std::optional<Messages> messages;  // from the first tagged message on
 
         Engine(Team& team, Rank rank, const Options& options)
             : routes(team, rank, options),
@@ -135,7 +151,14 @@ private:
     void throw_first_cause();
     void begin_call(const Call& call);
     void begin_transfers(const std::vector<Transfer>& transfers);
+    void begin_messages(const std::vector<Message>& messages);
+    void start(const Operation& operation);
+    bool poll_plan();
+    bool poll_messages();
+    Code drive_beside(const MessageBatch& batch);
+    void leave_seat() noexcept;
     void end() noexcept;
+    void end_plan() noexcept;
     void await_empty_queue();
 
     const Options options_;
@@ -157,11 +180,17 @@ private:
     std::uint64_t signature_ = 0;  // of the last collective call
     const CachedPlan* current_ = nullptr;
     bool running_ = false;
+    bool planned_ = false;  // a plan is running
+    bool seated_ = false;   // the operation that is running has the seat
+    std::unique_ptr<MessageBatch> batch_;
+    Failure failure_;  // of the last operation alone
+    Seat seat_;        // needed once there are messages
 
     std::mutex turn_mutex_;
     std::condition_variable turn_changed_;
     std::uint64_t tickets_ = 0;
     std::uint64_t turns_ = 0;
+    std::uint64_t beside_ = 0;  // operations that gave their turn back and go on
     std::atomic<std::uint64_t> pending_{0};
 
     std::mutex text_mutex_;

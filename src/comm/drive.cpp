@@ -21,12 +21,12 @@ public:
             return true;
         }
         const bool any = job_->comm->poll();
-        if (!job_->comm->running()) note(job_->comm->result());
+        if (!job_->comm->running()) note(job_->comm->operation_result());
         return any;
     }
 
     [[nodiscard]] bool done() const noexcept { return done_; }
-    [[nodiscard]] Code result() const noexcept { return result_; }
+    [[nodiscard]] Code result() const noexcept { return job_->failure.code; }
     [[nodiscard]] Communicator& comm() const noexcept { return *job_->comm; }
 
     void give_up(Code code) noexcept {
@@ -51,21 +51,27 @@ private:
         return true;
     }
 
+    /// A failure that leaves the communicator whole is no reason to keep its peers waiting for the next operation.
     void note(Code code) noexcept {
         if (code == Code::Success) return;
-        result_ = code;
-        done_ = true;
+        done_ = job_->comm->result() != Code::Success;
+        if (job_->failure.code != Code::Success) return;
+        job_->failure.code = code;
+        try {
+            job_->failure.text = job_->comm->operation_text();
+        } catch (...) {
+            job_->failure.text.clear();  // no memory for it: the code still tells
+        }
     }
 
     Job* job_;
     std::size_t next_ = 0;
     bool done_ = false;
-    Code result_ = Code::Success;
 };
 
 /// A call that fails gives its buffers back like any other: first, no peer may touch them any more.
-Code finish(const Communicator& comm, Code code) {
-    if (code != Code::Success) comm.revoke();
+Code finish(Communicator& comm, Code code) {
+    if (comm.result() != Code::Success) comm.revoke();
     return code;
 }
 
@@ -74,7 +80,7 @@ Code finish(const Communicator& comm, Code code) {
 Code run(Communicator& comm, const Operation& operation) {
     comm.begin(operation);
     comm.poll();
-    if (!comm.running()) return finish(comm, comm.result());
+    if (!comm.running()) return finish(comm, comm.operation_result());
     transport::Waiter waiter(comm.wait_policy(), comm.bell(), comm.watch());
     while (comm.running()) {
         if (comm.poll()) {
@@ -84,7 +90,29 @@ Code run(Communicator& comm, const Operation& operation) {
             return finish(comm, code);
         }
     }
-    return finish(comm, comm.result());
+    return finish(comm, comm.operation_result());
+}
+
+Failure run_beside(Communicator& comm, const Operation& operation) {
+    try {
+        comm.begin(operation);
+        comm.poll();
+    } catch (...) {
+        const Failure failure = current_failure();
+        comm.fail(Error(failure.code, failure.text));
+    }
+    if (!comm.running()) {
+        Failure failure{comm.operation_result(), comm.operation_text()};
+        comm.turn_done();
+        return failure;
+    }
+    const Patience patience = comm.patience();
+    const std::unique_ptr<MessageBatch> batch = comm.set_aside();
+    comm.turn_done_beside();
+    const Code code = comm.wait_beside(*batch, patience);
+    Failure failure = code == Code::Success ? batch->take_failure() : Failure{code, comm.error_text()};
+    comm.beside_done();
+    return failure;
 }
 
 Code run(std::span<Job> jobs) {

@@ -9,9 +9,11 @@ namespace rondo::comm {
 
 namespace {
 
-/// Throws the failure that `code` stands for, with the communicator's text.
-void throw_if_failed(Communicator& comm, Code code) {
-    if (code != Code::Success) throw Error(code, comm.error_text());
+/// Messages that go on waiting while later operations of the communicator run.
+bool runs_beside(const std::vector<Job>& jobs) {
+    if (jobs.size() != 1 || jobs.front().operations.size() != 1) return false;
+    const Operation& operation = jobs.front().operations.front();
+    return operation.transfers.empty() && !operation.messages.empty();
 }
 
 /// Enters the communicators of all jobs.
@@ -29,9 +31,11 @@ void enqueue(Stream& stream, std::vector<Job> jobs) {
     for (const Job& job : jobs) tickets.push_back(job.comm->take_ticket());
     stream.enqueue([jobs = std::move(jobs), tickets = std::move(tickets)]() mutable {
         for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].comm->await_turn(tickets[i]);
-        Failure failure{run(jobs), {}};
-        for (const Job& job : jobs) {
-            if (failure.text.empty() && job.comm->result() == failure.code) failure.text = job.comm->error_text();
+        if (runs_beside(jobs)) return run_beside(*jobs.front().comm, jobs.front().operations.front());
+        static_cast<void>(run(jobs));
+        Failure failure;
+        for (Job& job : jobs) {
+            if (failure.code == Code::Success) failure = std::move(job.failure);
             job.comm->turn_done();
         }
         return failure;
@@ -52,8 +56,9 @@ void Group::add(Communicator& comm, Operation operation, Stream* stream) {
         if (job.operations.empty() || !job.operations.front().point_to_point()) {
             job.operations.insert(job.operations.begin(), std::move(operation));
         } else {
-            std::vector<Transfer>& transfers = job.operations.front().transfers;
-            transfers.insert(transfers.end(), operation.transfers.begin(), operation.transfers.end());
+            Operation& all = job.operations.front();
+            all.transfers.insert(all.transfers.end(), operation.transfers.begin(), operation.transfers.end());
+            all.messages.insert(all.messages.end(), operation.messages.begin(), operation.messages.end());
         }
         return;
     }
@@ -102,9 +107,10 @@ void Group::launch(Batch& batch) {
     }
     const auto present = enter(batch.jobs);
     for (const Job& job : batch.jobs) job.comm->drain();
-    const Code code = run(batch.jobs);
-    if (code == Code::Success) return;
-    for (const Job& job : batch.jobs) throw_if_failed(*job.comm, job.comm->result());
+    if (run(batch.jobs) == Code::Success) return;
+    for (const Job& job : batch.jobs) {
+        if (job.failure.code != Code::Success) throw Error(job.failure.code, job.failure.text);
+    }
 }
 
 void submit(Communicator& comm, Operation operation, Stream* stream) {
@@ -118,7 +124,8 @@ void submit(Communicator& comm, Operation operation, Stream* stream) {
     } else {
         const Communicator::Presence present(comm);
         comm.drain();
-        throw_if_failed(comm, run(comm, operation));
+        const Code code = run(comm, operation);
+        if (code != Code::Success) throw Error(code, comm.operation_text());
     }
 }
 

@@ -43,6 +43,11 @@ transport::memory::Fifo& Routes::fifo(int channel, Rank source, Rank destination
     return network_->fifo(channel, source, destination, tag, long_messages);
 }
 
+void Routes::wake() noexcept {
+    team_.domain().bell(rank_).ring();
+    if (network_) network_->wake();
+}
+
 bool Routes::departed(Rank peer) const noexcept {
     if (team_.placement().share_memory(rank_, peer)) return team_.domain().departed(peer);
     return network_->departed(peer);

@@ -30,6 +30,8 @@ public:
     [[nodiscard]] const transport::tcp::Lost* lost() const noexcept {
         return network_ && network_->lost() ? &*network_->lost() : nullptr;
     }
+    /// Ends this rank's sleep, or else the next one. From any thread.
+    void wake() noexcept;
     /// A peer that has left, and all of whose messages have come.
     [[nodiscard]] bool departed(Rank peer) const noexcept;
 

@@ -121,7 +121,9 @@ bool CallWatch::departure_found() {
         if (peer != rank_ && routes_.departed(peer)) gone.push_back(peer);
     }
     if (gone.empty()) return false;
-    for (const Rank peer : execution_.awaited()) {
+    std::vector<Rank> needed = execution_.awaited();
+    if (const auto peer = messages_ ? messages_->hopeless(gone) : std::nullopt) needed.push_back(*peer);
+    for (const Rank peer : needed) {
         if (std::ranges::find(gone, peer) == gone.end()) continue;
         const bool visible = domain_.has(peer);
         if (visible && sequence_ != 0 && domain_.records(peer).latest() >= sequence_) continue;  // has done its part
@@ -145,8 +147,8 @@ bool CallWatch::loss_found() {
     if (!lost) return false;
     const auto now = std::chrono::steady_clock::now();
     if (!lost_since_) lost_since_ = now;
-    const std::vector<Rank> awaited = execution_.awaited();
-    if (now - *lost_since_ < kEcho || std::ranges::find(awaited, lost->peer) == awaited.end()) return false;
+    const std::vector<Rank> needed = awaited();
+    if (now - *lost_since_ < kEcho || std::ranges::find(needed, lost->peer) == needed.end()) return false;
     fail({.code = Code::RemoteError,
           .peer = lost->peer,
           .text = broken != nullptr ? fmt::format("{} lost its connection to {}: {}", current(),
@@ -194,7 +196,7 @@ CallWatch::Statuses CallWatch::statuses_of_all() const {
 CallWatch::Progress CallWatch::progress() const {
     const Statuses statuses = statuses_of_all();
     Progress found;
-    found.awaited = execution_.awaited();
+    found.awaited = awaited();
     std::vector<Rank> arrived;
     std::string missing;
     std::string silent;
@@ -255,13 +257,26 @@ std::string CallWatch::place_text(Rank peer) const {
                        stopped(peer) ? ", stopped by a signal" : "");
 }
 
+/// Messages with tags stand beside a group of transfers or alone, never beside a collective call.
+std::vector<Rank> CallWatch::awaited() const {
+    std::vector<Rank> ranks = execution_.awaited();
+    if (messages_ == nullptr) return ranks;
+    const std::vector<Rank> more = messages_->awaited();
+    ranks.insert(ranks.end(), more.begin(), more.end());
+    std::ranges::sort(ranks);
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    return ranks;
+}
+
 std::string CallWatch::current() const {
+    if (messages_ != nullptr) return messages_->current();
     return sequence_ == 0 ? "send/recv" : fmt::format("call {} {}", sequence_, describe(call_));
 }
 
 Code CallWatch::fail(Cause cause) {
     cause.rank = rank_;
     cause.sequence = sequence_;
+    if (cause.operation.empty() && messages_ != nullptr) cause.operation = messages_->operation();
     if (cause.operation.empty()) cause.operation = sequence_ == 0 ? "send/recv" : std::string(operation_of(call_));
     team_.fail(std::move(cause));
     return seen();

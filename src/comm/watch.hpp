@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/call.hpp"
+#include "comm/messages.hpp"
 #include "comm/options.hpp"
 #include "comm/routes.hpp"
 #include "comm/team.hpp"
@@ -34,7 +35,10 @@ public:
         patience_ = patience;
         warned_ = false;
         recorded_ = false;
+        messages_ = nullptr;
     }
+    /// Tagged messages are waited for as well.
+    void add_messages(const Messages& messages) noexcept { messages_ = &messages; }
 
     [[nodiscard]] bool stopped() const noexcept override { return team_.failed(); }
     Code examine(std::chrono::nanoseconds waited) noexcept override;
@@ -72,6 +76,7 @@ private:
     };
     [[nodiscard]] Progress progress() const;
     [[nodiscard]] std::string missing_text(Rank peer, const std::optional<RankStatus>& status) const;
+    [[nodiscard]] std::vector<Rank> awaited() const;
     [[nodiscard]] bool stopped(Rank peer) const;
     [[nodiscard]] std::string place_text(Rank peer) const;
     Code fail(Cause cause);
@@ -87,6 +92,7 @@ private:
     Patience patience_;
     bool warned_ = false;
     bool recorded_ = false;
+    const Messages* messages_ = nullptr;
     std::optional<std::chrono::steady_clock::time_point> lost_since_;
 };
 
