@@ -14,6 +14,7 @@ Processes::Processes(const Launch& launch, const rondoUniqueId& id, double timeo
     rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
     config.timeout = timeout;
     config.commName = "perf-tests processes";
+    config.algo = "^nvls";  // all that run here: RONDO_ALGO is for what is measured
     rondoComm_t comm = nullptr;
     const rondoResult_t result = rondoCommInitRankConfig(&comm, count_, id, index_, &config);
     if (result != rondoSuccess) throw ProcessError(failed_call("rondoCommInitRankConfig", result));

@@ -19,7 +19,7 @@ namespace rondo::bootstrap {
 
 namespace {
 
-constexpr std::chrono::milliseconds kCloseTime{100};
+constexpr std::chrono::milliseconds kCloseTime{1000};
 
 Introduction introduce(const SessionOptions& options, const Identity& identity) {
     Introduction introduction;
@@ -59,6 +59,18 @@ struct Signal {
         changed.wait_for(lock, time, [this] { return given; });
     }
 };
+
+/// What leaves for the other processes by a root in this one takes that many turns of the thread: to the root, from the
+/// root's several departures into one message, and out. The process may end right after close().
+constexpr int kHopsToOthers = 3;
+
+void give_after(const std::shared_ptr<SessionCore>& core, const std::shared_ptr<Signal>& done, int turns) {
+    if (turns == 0) {
+        done->give();
+    } else {
+        core->post([core, done, turns] { give_after(core, done, turns - 1); });
+    }
+}
 
 }  // namespace
 
@@ -168,7 +180,7 @@ void Session::close() {
     const auto done = std::make_shared<Signal>();
     core_->post([core = core_, done] {
         core->close();
-        done->give();
+        give_after(core, done, kHopsToOthers);
     });
     done->await(kCloseTime);
 }

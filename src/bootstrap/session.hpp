@@ -188,7 +188,7 @@ public:
     [[nodiscard]] const std::string& root_text() const noexcept { return root_text_; }
 
     /// Ends the membership; ranks that have not departed leave with a failure for the others, unless that has come
-    /// already. Waits at most 100 ms; afterwards there is no callback, and none is running unless close() is called
+    /// already. Waits at most a second; afterwards there is no callback, and none is running unless close() is called
     /// from inside one. Must not be called with a lock held that a callback takes.
     void close();
 

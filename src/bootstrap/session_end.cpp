@@ -17,8 +17,9 @@ namespace rondo::bootstrap {
 
 namespace {
 
-constexpr double kCauseSeconds = 0.5;  // for the root's answer to a failure
-constexpr double kGraceSeconds = 0.3;  // for the news of a departure to overtake that of the process's end
+constexpr double kCauseSeconds = 0.5;        // for the root's answer to a failure
+constexpr double kGraceSeconds = 0.3;        // for the news of a departure to overtake that of the process's end
+constexpr double kRootlessGraceSeconds = 1;  // no such news can come: time to finish what the process took part in
 constexpr double kQuerySeconds = 0.6;
 constexpr double kLingerSeconds = 5;  // so long a closed session tries to tell the root of its failure
 constexpr std::size_t kMostWatched = 256;
@@ -123,8 +124,8 @@ void SessionCore::watch_processes() {
 void SessionCore::on_death(std::int32_t process) {
     if (cause_ || closed_ || left_) return;
     // A process may well end after it has left: the news of that may be on its way yet.
-    grace_timers_.push_back(
-        executor_->after(kGraceSeconds, [self = shared_from_this(), process] { self->report_death(process); }));
+    grace_timers_.push_back(executor_->after(rootless_ ? kRootlessGraceSeconds : kGraceSeconds,
+                                             [self = shared_from_this(), process] { self->report_death(process); }));
 }
 
 void SessionCore::report_death(std::int32_t process) {
