@@ -277,8 +277,9 @@ RONDO_API rondoResult_t rondoRecv(void* recvbuff, size_t count, rondoDataType_t 
 /* Sends a message with a tag to `peer`, which may be the caller itself. tag: 0 to 2^31 - 1. A short message (up to one
  * slot and 256 KiB) is done when it is on its way, as long as no more than 1 MiB of them lie at the peer without a
  * receive; any other one is done when its receive has come and the data is on its way.
- * On a stream a message begins in its turn and then waits beside the communicator's later operations: a receive, or a
- * collective, may be called while it waits. Inside a group all sends and receives run together. Tagged messages do not
+ * On a stream a message waits beside the communicator's other operations: a receive, or a collective, may be called while
+ * it waits. Messages on streams that have nothing else to do begin in the order of their calls, others when their stream
+ * reaches them. Inside a group all sends and receives run together. Tagged messages do not
  * meet rondoSend and rondoRecv, and rondoCommGetTraffic does not count them. */
 RONDO_API rondoResult_t rondoSendTagged(const void* sendbuff, size_t count, rondoDataType_t datatype, int peer, int tag,
                                         rondoComm_t comm, rondoStream_t stream);

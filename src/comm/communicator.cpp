@@ -104,11 +104,8 @@ void Communicator::throw_if_unusable() {
 void Communicator::begin(const Operation& operation) {
     if (team_->failed() || !joined_ || finalized_.load(std::memory_order_relaxed)) throw_if_unusable();
     failure_ = {};
-    if (engine_->messages || !operation.messages.empty()) {
-        // Messages that wait beside the turn are moved by another thread.
-        seat_.take([this] { engine_->routes.wake(); });
-        seated_ = true;
-    }
+    seat_.take([this] { engine_->routes.wake(); });
+    seated_ = true;
     try {
         start(operation);
     } catch (...) {
@@ -182,6 +179,7 @@ void Communicator::begin_transfers(const std::vector<Transfer>& transfers) {
 
 void Communicator::begin_messages(const std::vector<Message>& messages) {
     Engine& engine = *engine_;
+    accept_messages();
     if (!engine.messages) engine.messages.emplace(engine.routes, rank_, nranks());
     auto batch = std::make_unique<MessageBatch>(messages);
     engine.messages->post(*batch);
@@ -190,7 +188,7 @@ void Communicator::begin_messages(const std::vector<Message>& messages) {
 }
 
 bool Communicator::poll() {
-    bool moved = engine_->messages && poll_messages();
+    bool moved = poll_messages();
     if (planned_) {
         moved = poll_plan() || moved;
         if (planned_) return moved;
@@ -202,7 +200,35 @@ bool Communicator::poll() {
     return true;
 }
 
+/// In the seat: begins what was submitted.
+void Communicator::accept_messages() {
+    if (!submitted_any_.load(std::memory_order_seq_cst)) return;
+    MessageBatch* last = nullptr;
+    {
+        const std::lock_guard lock(submitted_mutex_);
+        last = std::exchange(submitted_, nullptr);
+        submitted_any_.store(false, std::memory_order_seq_cst);
+    }
+    MessageBatch* first = nullptr;
+    while (last != nullptr) {
+        MessageBatch* const before = std::exchange(last->next, first);
+        first = std::exchange(last, before);
+    }
+    try {
+        if (!engine_->messages) engine_->messages.emplace(engine_->routes, rank_, nranks());
+        while (first != nullptr) {
+            MessageBatch* const batch = std::exchange(first, first->next);
+            engine_->messages->post(*batch);
+        }
+    } catch (...) {
+        const Failure failure = current_failure();
+        fail(Error(failure.code, failure.text));
+    }
+}
+
 bool Communicator::poll_messages() {
+    accept_messages();
+    if (!engine_->messages) return false;
     Messages& messages = *engine_->messages;
     const bool moved = messages.progress();
     if (messages.take_news()) seat_.announce();
@@ -254,18 +280,35 @@ void Communicator::leave_seat() noexcept {
     seat_.leave();
 }
 
-std::unique_ptr<MessageBatch> Communicator::set_aside() noexcept {
-    std::unique_ptr<MessageBatch> batch = std::move(batch_);
-    end();
-    return batch;
+void Communicator::enter_beside() {
+    throw_if_unusable();
+    const std::lock_guard lock(turn_mutex_);
+    ++beside_;
+}
+
+void Communicator::leave_beside() {
+    const std::lock_guard lock(turn_mutex_);
+    --beside_;
+    turn_changed_.notify_all();
+}
+
+void Communicator::submit(MessageBatch& batch) noexcept {
+    {
+        const std::lock_guard lock(submitted_mutex_);
+        batch.next = std::exchange(submitted_, &batch);
+        submitted_any_.store(true, std::memory_order_seq_cst);
+    }
+    // Whoever takes the seat from now on looks for it first.
+    if (seat_.taken()) engine_->routes.wake();
 }
 
 Code Communicator::wait_beside(MessageBatch& batch, const Patience& patience) {
     while (seat_.take_beside([&] { return batch.over(); })) {
+        accept_messages();
         engine_->watch.begin(0, {}, patience);
-        engine_->watch.add_messages(*engine_->messages);
+        if (engine_->messages) engine_->watch.add_messages(*engine_->messages);
         const Code code = drive_beside(batch);
-        if (code != Code::Success) engine_->messages->drop(batch);
+        if (code != Code::Success && engine_->messages) engine_->messages->drop(batch);
         seat_.leave();
         if (code != Code::Success) return code;
     }
@@ -312,20 +355,6 @@ void Communicator::turn_done() {
     const std::lock_guard lock(turn_mutex_);
     ++turns_;
     pending_.fetch_sub(1, std::memory_order_release);
-    turn_changed_.notify_all();
-}
-
-void Communicator::turn_done_beside() {
-    const std::lock_guard lock(turn_mutex_);
-    ++beside_;
-    ++turns_;
-    pending_.fetch_sub(1, std::memory_order_release);
-    turn_changed_.notify_all();
-}
-
-void Communicator::beside_done() {
-    const std::lock_guard lock(turn_mutex_);
-    --beside_;
     turn_changed_.notify_all();
 }
 

@@ -76,10 +76,19 @@ public:
     /// What operation_result() means.
     [[nodiscard]] std::string operation_text();
 
-    /// Ends an operation of messages alone before it is over, for wait_beside() to go on with.
-    std::unique_ptr<MessageBatch> set_aside() noexcept;
-    /// Waits for messages while other operations run. Returns the first cause of a failure, or Success.
+    // Tagged messages that go on beside other operations. They take no turn.
+
+    /// One more of them is to come; the communicator lives until leave_beside(). Errors (thrown): as begin().
+    void enter_beside();
+    void leave_beside();
+    /// Hands messages to whoever moves them. From any thread, in the order in which they are to be matched.
+    void submit(MessageBatch& batch) noexcept;
+    /// Waits for messages that were submitted. Returns the first cause of a failure, or Success.
     Code wait_beside(MessageBatch& batch, const Patience& patience);
+    /// Unmatched bytes that this rank holds. While nothing of it runs.
+    [[nodiscard]] std::int64_t held_message_bytes() const noexcept {
+        return engine_ && engine_->messages ? engine_->messages->held_bytes() : 0;
+    }
 
     [[nodiscard]] transport::Doorbell& bell() noexcept { return domain().bell(rank_); }
     /// Once joined.
@@ -91,9 +100,6 @@ public:
     std::uint64_t take_ticket();
     void await_turn(std::uint64_t ticket);
     void turn_done();
-    /// Gives the turn back while messages of it go on; beside_done() then ends them. The communicator lives until then.
-    void turn_done_beside();
-    void beside_done();
     /// Waits until no stream operation is pending. One load when none is.
     void drain();
 
@@ -154,6 +160,7 @@ private:
     void begin_messages(const std::vector<Message>& messages);
     void start(const Operation& operation);
     bool poll_plan();
+    void accept_messages();
     bool poll_messages();
     Code drive_beside(const MessageBatch& batch);
     void leave_seat() noexcept;
@@ -184,13 +191,17 @@ private:
     bool seated_ = false;   // the operation that is running has the seat
     std::unique_ptr<MessageBatch> batch_;
     Failure failure_;  // of the last operation alone
-    Seat seat_;        // needed once there are messages
+    Seat seat_;        // of all that is in engine_
+
+    std::mutex submitted_mutex_;
+    MessageBatch* submitted_ = nullptr;  // the last one, and through next those before it
+    std::atomic<bool> submitted_any_{false};
 
     std::mutex turn_mutex_;
     std::condition_variable turn_changed_;
     std::uint64_t tickets_ = 0;
     std::uint64_t turns_ = 0;
-    std::uint64_t beside_ = 0;  // operations that gave their turn back and go on
+    std::uint64_t beside_ = 0;  // operations without a turn that are not over
     std::atomic<std::uint64_t> pending_{0};
 
     std::mutex text_mutex_;

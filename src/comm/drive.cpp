@@ -93,28 +93,6 @@ Code run(Communicator& comm, const Operation& operation) {
     return finish(comm, comm.operation_result());
 }
 
-Failure run_beside(Communicator& comm, const Operation& operation) {
-    try {
-        comm.begin(operation);
-        comm.poll();
-    } catch (...) {
-        const Failure failure = current_failure();
-        comm.fail(Error(failure.code, failure.text));
-    }
-    if (!comm.running()) {
-        Failure failure{comm.operation_result(), comm.operation_text()};
-        comm.turn_done();
-        return failure;
-    }
-    const Patience patience = comm.patience();
-    const std::unique_ptr<MessageBatch> batch = comm.set_aside();
-    comm.turn_done_beside();
-    const Code code = comm.wait_beside(*batch, patience);
-    Failure failure = code == Code::Success ? batch->take_failure() : Failure{code, comm.error_text()};
-    comm.beside_done();
-    return failure;
-}
-
 Code run(std::span<Job> jobs) {
     if (jobs.empty()) return Code::Success;
     std::vector<Driver> drivers(jobs.begin(), jobs.end());

@@ -19,10 +19,6 @@ struct Job {
 /// Errors (thrown): what Communicator::begin throws.
 Code run(Communicator& comm, const Operation& operation);
 
-/// Runs an operation of tagged messages alone, whose turn is up, and gives the turn back as soon as they have begun.
-/// Throws nothing.
-Failure run_beside(Communicator& comm, const Operation& operation);
-
 /// Runs all jobs side by side, each communicator's operations in order, so that ranks driven by one thread can wait for
 /// each other. Returns the first failure; a communicator that fails ends its own job only. Throws nothing.
 Code run(std::span<Job> jobs);

@@ -9,7 +9,7 @@ namespace rondo::comm {
 
 namespace {
 
-/// Messages that go on waiting while later operations of the communicator run.
+/// Tagged messages alone, of one communicator: they wait beside its other operations.
 bool runs_beside(const std::vector<Job>& jobs) {
     if (jobs.size() != 1 || jobs.front().operations.size() != 1) return false;
     const Operation& operation = jobs.front().operations.front();
@@ -23,15 +23,40 @@ std::vector<std::unique_ptr<Communicator::Presence>> enter(const std::vector<Job
     return present;
 }
 
+/// Queues messages on a stream. Where nothing is before them they begin now, so that messages on idle streams are in
+/// the order of their calls.
+void enqueue_beside(Stream& stream, const Job& job) {
+    Communicator& comm = *job.comm;
+    const Communicator::Presence present(comm);
+    auto batch = std::make_shared<MessageBatch>(job.operations.front().messages);
+    auto submitted = std::make_shared<bool>(false);
+    const auto submit = [&comm, batch, submitted]() noexcept {
+        if (!*submitted) comm.submit(*batch);
+        *submitted = true;
+    };
+    const auto wait = [&comm, batch, submit, patience = comm.patience()] {
+        submit();
+        const Code code = comm.wait_beside(*batch, patience);
+        Failure failure = code == Code::Success ? batch->take_failure() : Failure{code, comm.error_text()};
+        comm.leave_beside();
+        return failure;
+    };
+    comm.enter_beside();
+    stream.enqueue(wait, submit);
+}
+
 /// Queues jobs on a stream. Each communicator's turn is taken now, in the order of calls; while this thread is inside
 /// all of them, so that turns and places in queues are in the same order everywhere.
 void enqueue(Stream& stream, std::vector<Job> jobs) {
+    if (runs_beside(jobs)) {
+        enqueue_beside(stream, jobs.front());
+        return;
+    }
     const auto present = enter(jobs);
     std::vector<std::uint64_t> tickets;
     for (const Job& job : jobs) tickets.push_back(job.comm->take_ticket());
     stream.enqueue([jobs = std::move(jobs), tickets = std::move(tickets)]() mutable {
         for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].comm->await_turn(tickets[i]);
-        if (runs_beside(jobs)) return run_beside(*jobs.front().comm, jobs.front().operations.front());
         static_cast<void>(run(jobs));
         Failure failure;
         for (Job& job : jobs) {

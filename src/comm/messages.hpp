@@ -58,6 +58,8 @@ public:
 
     /// From any thread. What the messages wrote is then visible.
     [[nodiscard]] bool over() const noexcept { return open_.load(std::memory_order_acquire) == 0; }
+    /// For a list of batches; its owner's.
+    MessageBatch* next = nullptr;
     /// Of the first receive that had no room for its message. Once over, and once.
     [[nodiscard]] Failure take_failure() noexcept { return std::exchange(failure_, {}); }
 

@@ -15,10 +15,12 @@ Stream::~Stream() {
     thread_.join();
 }
 
-void Stream::enqueue(Task task) {
+void Stream::enqueue(Task task, const std::function<void()>& if_idle) {
     {
         const std::lock_guard lock(mutex_);
+        const bool idle = tasks_.empty() && !working_;
         tasks_.push_back(std::move(task));
+        if (if_idle && idle) if_idle();
     }
     changed_.notify_all();
 }
