@@ -69,8 +69,10 @@ def abstract_sockets():
 
 
 def named_files(folder):
+    """Files and sockets; directories there are those of other tests that run at the same time."""
     try:
-        return {os.path.join(folder, name) for name in os.listdir(folder) if "rondo" in name.lower()}
+        return {path for name in os.listdir(folder) if "rondo" in name.lower()
+                and not os.path.isdir(path := os.path.join(folder, name))}
     except OSError:
         return set()
 
