@@ -307,6 +307,29 @@ public:
         recv(std::ranges::data(output), detail::size_of(output), detail::type_in<Out>, peer, stream);
     }
 
+    /// A message with a tag; what rondo.h says of rondoSendTagged and rondoRecvTagged holds.
+    template <InputBuffer In>
+    void send_tagged(In&& input, int peer, int tag, Stream* stream = nullptr) {
+        detail::check(rondoSendTagged(std::ranges::data(input), detail::size_of(input), detail::type_in<In>, peer, tag,
+                                      get(), c_stream(stream)));
+    }
+
+    /// Receives at most output's size of elements from `source` or RONDO_ANY_SOURCE with `tag` or RONDO_ANY_TAG; waits
+    /// for it. Returns what came.
+    template <OutputBuffer Out>
+    rondoMessage_t recv_tagged(Out&& output, int source, int tag) {
+        rondoMessage_t message{};
+        recv_tagged(std::forward<Out>(output), source, tag, &message, nullptr);
+        return message;
+    }
+
+    /// With a stream, or in a group: output and *message must live until then; message may be null.
+    template <OutputBuffer Out>
+    void recv_tagged(Out&& output, int source, int tag, rondoMessage_t* message, Stream* stream) {
+        detail::check(rondoRecvTagged(std::ranges::data(output), detail::size_of(output), detail::type_in<Out>, source,
+                                      tag, get(), message, c_stream(stream)));
+    }
+
     /// Returns (or lets the stream go on) when every rank has called it.
     void barrier(Stream* stream = nullptr) { detail::check(rondoBarrier(get(), c_stream(stream))); }
 
