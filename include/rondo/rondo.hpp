@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <ranges>
 #include <stdexcept>
 #include <string>
@@ -115,16 +116,31 @@ private:
     std::unique_ptr<std::remove_pointer_t<rondoStream_t>, Destroy> handle_;
 };
 
+/// What a launcher has put into the environment, see rondoGetUniqueIdFromEnvironment.
+struct Job {
+    rondoUniqueId id{};
+    int nprocs = 0;
+    int proc = 0;
+};
+
+/// Errors: as rondoGetUniqueIdFromEnvironment.
+[[nodiscard]] inline Job job_from_environment() {
+    Job job;
+    detail::check(rondoGetUniqueIdFromEnvironment(&job.id, &job.nprocs, &job.proc));
+    return job;
+}
+
 // --- Communicators -------------------------------------------------------------------------------------------
 
 /// How a communicator behaves; the fields of rondoConfig_t. What is left alone follows the RONDO_* settings.
 struct Config {
     std::string device = "host";
     bool blocking = true;
-    double timeout = 0;  ///< seconds; <= 0: RONDO_TIMEOUT
-    std::string name{};  ///< appears in logs and errors
-    std::string algo{};  ///< as RONDO_ALGO
-    int slots = 0;       ///< of a FIFO; 0: RONDO_NSLOTS
+    double timeout = 0;         ///< seconds; <= 0: RONDO_TIMEOUT
+    std::string name{};         ///< appears in logs and errors
+    std::string algo{};         ///< as RONDO_ALGO
+    int slots = 0;              ///< of a FIFO; 0: RONDO_NSLOTS
+    double stall_warning = -1;  ///< seconds; 0: never; < 0: RONDO_STALL_WARNING
 };
 
 /// Bytes and messages to each rank, since init or of one operation: arrays of one element for each rank.
@@ -167,6 +183,23 @@ public:
         return communicators;
     }
 
+    /// Those ranks that pass the same colour (>= 0), ordered by key; nothing for RONDO_SPLIT_NOCOLOR. Collective.
+    /// Errors: as rondoCommSplit.
+    [[nodiscard]] std::optional<Communicator> split(int colour, int key) {
+        rondoComm_t made = nullptr;
+        detail::check(rondoCommSplit(get(), colour, key, &made, nullptr));
+        if (made == nullptr) return std::nullopt;
+        return adopt(made);
+    }
+
+    /// The ranks that are left without `excluded`; called by these alone, also after a failure. Errors: as
+    /// rondoCommShrink.
+    [[nodiscard]] Communicator shrink(const std::vector<int>& excluded) {
+        rondoComm_t made = nullptr;
+        detail::check(rondoCommShrink(get(), excluded.data(), static_cast<int>(excluded.size()), &made, nullptr));
+        return adopt(made);
+    }
+
     [[nodiscard]] int rank() const noexcept { return rank_; }
     [[nodiscard]] int nranks() const noexcept { return nranks_; }
     /// The C handle; stays owned by this object.
@@ -190,6 +223,21 @@ public:
 
     /// The communicator's first cause of failure; before one, the calling thread's last error, "" if there was none.
     [[nodiscard]] std::string error_text() const { return rondoGetLastError(get()); }
+
+    /// The first cause of failure field by field; its code is rondoSuccess while there is none. Its strings live as
+    /// long as the communicator.
+    [[nodiscard]] rondoErrorInfo_t error_info() const {
+        rondoErrorInfo_t info{};
+        info.size = sizeof info;
+        detail::check(rondoCommGetErrorInfo(get(), &info));
+        return info;
+    }
+
+    /// For the calls from now on, in seconds: how long they may wait, and after which wait there is a warning (0:
+    /// never).
+    void set_timeout(double timeout, double stall_warning = 0) {
+        detail::check(rondoCommSetTimeout(get(), timeout, stall_warning));
+    }
 
     /// Waits for the operations that this rank has queued; afterwards the communicator takes no more. Errors: the first
     /// cause, if the communicator has failed.
@@ -383,6 +431,13 @@ private:
 
     Communicator(rondoComm_t handle, int rank, int nranks) noexcept : handle_(handle), rank_(rank), nranks_(nranks) {}
 
+    static Communicator adopt(rondoComm_t made) {
+        Communicator communicator(made, 0, 0);
+        detail::check(rondoCommUserRank(made, &communicator.rank_));
+        detail::check(rondoCommCount(made, &communicator.nranks_));
+        return communicator;
+    }
+
     /// Points into `config`.
     static rondoConfig_t c_config(const Config& config) noexcept {
         rondoConfig_t c = RONDO_CONFIG_INITIALIZER;
@@ -392,6 +447,7 @@ private:
         c.commName = config.name.c_str();
         c.algo = config.algo.c_str();
         c.slots = config.slots;
+        c.stallWarning = config.stall_warning;
         return c;
     }
 

@@ -151,9 +151,13 @@ bool CallWatch::loss_found() {
     if (now - *lost_since_ < kEcho || std::ranges::find(needed, lost->peer) == needed.end()) return false;
     fail({.code = Code::RemoteError,
           .peer = lost->peer,
-          .text = broken != nullptr ? fmt::format("{} lost its connection to {}: {}", current(),
-                                                  team_.describe(lost->peer), lost->text)
-                                    : fmt::format("{}: {}", current(), lost->text),
+          .text = team_.departed(lost->peer)
+                      ? fmt::format(
+                            "{} waits for {}, which has left; every rank must make the same calls before any leaves",
+                            current(), team_.describe(lost->peer))
+                  : broken != nullptr ? fmt::format("{} lost its connection to {}: {}", current(),
+                                                    team_.describe(lost->peer), lost->text)
+                                      : fmt::format("{}: {}", current(), lost->text),
           .object = lost->text,
           .remedy = "see whether that process or the network between the hosts is down"});
     return true;

@@ -53,8 +53,38 @@ TEST(Objects, NonBlockingInitIsPolled) {
     EXPECT_FALSE(first.ready());
     EXPECT_EQ(first.state(), rondoInProgress);
     const Communicator second = Communicator::init_rank(2, id, 1, config);
-    EXPECT_TRUE(first.ready());
-    EXPECT_TRUE(second.ready());
+    for (const Communicator* comm : {&first, &second}) {
+        while (!comm->ready()) std::this_thread::yield();
+    }
+}
+
+TEST(Objects, SplitAndShrink) {
+    on_ranks(4, [](Communicator& comm) {
+        std::optional<Communicator> half = comm.split(comm.rank() % 2, -comm.rank());
+        ASSERT_TRUE(half);
+        EXPECT_EQ(half->nranks(), 2);
+        EXPECT_EQ(half->rank(), comm.rank() < 2 ? 1 : 0) << "the higher old rank has the lower key";
+        std::vector<int> data{comm.rank() + 1};
+        half->all_reduce(data);
+        EXPECT_EQ(data[0], comm.rank() % 2 == 0 ? 4 : 6);
+        EXPECT_EQ(comm.split(RONDO_SPLIT_NOCOLOR, 0).has_value(), false);
+        if (comm.rank() == 1) return;
+        Communicator rest = comm.shrink({1});
+        EXPECT_EQ(rest.nranks(), 3);
+        data[0] = comm.rank() + 1;
+        rest.all_reduce(data);
+        EXPECT_EQ(data[0], 1 + 3 + 4);
+    });
+}
+
+TEST(Objects, TimeoutOfTheNextCallsAndWhatFailed) {
+    std::vector<Communicator> comms = Communicator::init_all(2);
+    EXPECT_EQ(comms[0].error_info().code, rondoSuccess);
+    comms[0].set_timeout(0.2);
+    EXPECT_EQ(error_of([&] { comms[0].barrier(); }).code(), rondoTimeout);
+    EXPECT_EQ(comms[0].error_info().code, rondoTimeout);
+    EXPECT_EQ(comms[0].error_info().peer, 1);
+    EXPECT_STREQ(comms[0].error_info().operation, "barrier");
 }
 
 TEST(Objects, InitsInAGroupWaitForEachOther) {
