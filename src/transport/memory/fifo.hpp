@@ -174,9 +174,7 @@ public:
     void credit(std::uint64_t consumed) noexcept { consumed_.store(consumed, std::memory_order_release); }
 
     /// Where the payload of message `sequence` goes, before announce(); at most line_count() after released().
-    [[nodiscard]] std::byte* line_place(std::uint64_t sequence) noexcept {
-        return line_of(sequence).payload;
-    }
+    [[nodiscard]] std::byte* line_place(std::uint64_t sequence) noexcept { return line_of(sequence).payload; }
     [[nodiscard]] std::byte* slot_place(std::uint32_t slot) const noexcept { return data_ + slot * slot_bytes_; }
 
     /// Makes message `sequence` readable; messages are announced in order.
@@ -187,9 +185,7 @@ public:
     }
 
 private:
-    [[nodiscard]] Line& line_of(std::uint64_t sequence) const noexcept {
-        return lines_[(sequence - 1) % line_count_];
-    }
+    [[nodiscard]] Line& line_of(std::uint64_t sequence) const noexcept { return lines_[(sequence - 1) % line_count_]; }
 
     static std::uint32_t after(std::uint32_t index, std::uint32_t count) noexcept {
         return index + 1 == count ? 0 : index + 1;
