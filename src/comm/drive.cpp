@@ -32,6 +32,7 @@ public:
     void give_up(Code code) noexcept {
         job_->comm->abandon();
         note(code);
+        done_ = true;
     }
 
 private:

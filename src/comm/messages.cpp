@@ -41,12 +41,6 @@ void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) noexce
     if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 
-std::string source_text(Rank source) {
-    return source == kAnySource ? "any rank" : fmt::format("rank {}", source);
-}
-
-std::string tag_text(std::int32_t tag) { return tag == kAnyTag ? "any tag" : fmt::format("tag {}", tag); }
-
 void report(const MessageRequest& request, Rank source, std::int32_t tag, std::int64_t length) noexcept {
     rondoMessage_t* const found = request.call.report;
     if (found == nullptr) return;
@@ -325,7 +319,7 @@ bool Messages::send_all() {
         // One that is done has left the list.
         if (i < sends_.size() && sends_[i] == request) ++i;
     }
-    for (const Rank rank : open_) moved = send_credit(peer_at(rank)) || moved;
+    for (const Rank rank : open_) moved = send_credit(rank, peer_at(rank)) || moved;
     return moved;
 }
 
@@ -342,8 +336,9 @@ bool Messages::send_clearances(Peer& peer) {
     return moved;
 }
 
-bool Messages::send_credit(Peer& peer) {
-    return peer.returned - peer.told >= kTellAt && write(peer, {.kind = Kind::Credit}, nullptr, 0);
+bool Messages::send_credit(Rank rank, Peer& peer) {
+    return peer.returned - peer.told >= kTellAt && !routes_.departed(rank) &&
+           write(peer, {.kind = Kind::Credit}, nullptr, 0);
 }
 
 /// True if anything of the send moved.
@@ -358,10 +353,8 @@ bool Messages::advance(MessageRequest& request) {
 bool Messages::begin_send(MessageRequest& request, Peer& peer) {
     const std::int64_t length = request.call.bytes;
     const bool eager = length <= eager_limit_ && peer.sent - peer.matched + cost_of(length) <= kWindow;
-    const Header header{.kind = eager ? Kind::Eager : Kind::Request,
-                        .tag = request.call.tag,
-                        .length = length,
-                        .id = request.id};
+    const Header header{
+        .kind = eager ? Kind::Eager : Kind::Request, .tag = request.call.tag, .length = length, .id = request.id};
     if (!write(peer, header, request.call.data, eager ? length : 0)) return false;
     if (eager) {
         peer.sent += cost_of(length);
@@ -454,75 +447,6 @@ bool Messages::finish_written() noexcept {
     for (MessageRequest* const request : written_) finish(*request);
     written_.clear();
     return true;
-}
-
-std::vector<Rank> Messages::awaited() const {
-    std::vector<Rank> ranks;
-    for (const MessageRequest* request : receives_) {
-        if (request->call.peer != kAnySource) {
-            ranks.push_back(request->call.peer);
-            continue;
-        }
-        for (Rank rank = 0; rank < nranks_; ++rank) {
-            if (rank != rank_) ranks.push_back(rank);
-        }
-    }
-    for (const MessageRequest* request : receiving_) ranks.push_back(request->source);
-    for (const MessageRequest* request : sends_) ranks.push_back(request->call.peer);
-    for (const MessageRequest* request : written_) ranks.push_back(request->call.peer);
-    std::ranges::sort(ranks);
-    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-    return ranks;
-}
-
-std::optional<Rank> Messages::hopeless(const std::vector<Rank>& gone) const {
-    const auto silent = [&](Rank rank) {
-        const Peer& peer = peer_at(rank);
-        return std::ranges::find(gone, rank) != gone.end() && (peer.in == nullptr || !peer.in->readable());
-    };
-    for (const MessageRequest* request : receives_) {
-        if (request->call.peer != kAnySource) {
-            if (silent(request->call.peer)) return request->call.peer;
-            continue;
-        }
-        bool all = true;
-        for (Rank rank = 0; rank < nranks_; ++rank) all = all && (rank == rank_ || silent(rank));
-        if (all) return gone.front();
-    }
-    for (const MessageRequest* request : receiving_) {
-        if (silent(request->source)) return request->source;
-    }
-    for (const MessageRequest* request : sends_) {
-        if (silent(request->call.peer)) return request->call.peer;
-    }
-    return std::nullopt;
-}
-
-std::string Messages::current() const {
-    const std::size_t count = receives_.size() + receiving_.size() + sends_.size() + written_.size();
-    std::string text;
-    const std::vector<MessageRequest*>& outgoing = sends_.empty() ? written_ : sends_;
-    if (!outgoing.empty()) {
-        const MessageRequest& request = *outgoing.front();
-        text = fmt::format("tagged send of {} bytes to rank {} ({}{})", request.call.bytes, request.call.peer,
-                           tag_text(request.call.tag),
-                           request.stage == Stage::Announced ? "; no receive has matched it" : "");
-    } else if (!receives_.empty()) {
-        const Message& call = receives_.front()->call;
-        text = fmt::format("tagged receive of up to {} bytes from {} ({})", call.bytes, source_text(call.peer),
-                           tag_text(call.tag));
-    } else if (!receiving_.empty()) {
-        const MessageRequest& request = *receiving_.front();
-        text = fmt::format("tagged receive from rank {} (tag {}; {} of {} bytes are here)", request.source,
-                           request.tag, request.moved, request.length);
-    } else {
-        text = "tagged messages";
-    }
-    return count > 1 ? fmt::format("{} and {} more", text, count - 1) : text;
-}
-
-std::string Messages::operation() const {
-    return sends_.empty() && written_.empty() ? "recv_tagged" : "send_tagged";
 }
 
 }  // namespace rondo::comm

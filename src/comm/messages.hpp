@@ -119,8 +119,8 @@ private:
     struct Header {
         Kind kind = Kind::Credit;
         std::int32_t tag = 0;
-        std::int64_t length = 0;     ///< Eager, Request: of the user's message; Clear: the receive's id
-        std::uint64_t id = 0;        ///< Request, Clear: the send's; Data: the receive's
+        std::int64_t length = 0;    ///< Eager, Request: of the user's message; Clear: the receive's id
+        std::uint64_t id = 0;       ///< Request, Clear: the send's; Data: the receive's
         std::int64_t returned = 0;  ///< eager bytes of the destination that the source has matched so far
     };
     static_assert(sizeof(Header) == 32);
@@ -173,7 +173,7 @@ private:
     // Sending.
     bool send_all();
     bool send_clearances(Peer& peer);
-    bool send_credit(Peer& peer);
+    bool send_credit(Rank rank, Peer& peer);
     bool advance(MessageRequest& request);
     bool begin_send(MessageRequest& request, Peer& peer);
     bool send_data(MessageRequest& request, Peer& peer);
@@ -187,10 +187,10 @@ private:
     Routes& routes_;
     const Rank rank_;
     const Rank nranks_;
-    const std::int64_t chunk_;        // data in one message of a FIFO
-    const std::int64_t eager_limit_;  // of the user's bytes
-    std::vector<Peer> peers_;         // by rank
-    std::vector<Rank> open_;          // those with FIFOs
+    const std::int64_t chunk_;                // data in one message of a FIFO
+    const std::int64_t eager_limit_;          // of the user's bytes
+    std::vector<Peer> peers_;                 // by rank
+    std::vector<Rank> open_;                  // those with FIFOs
     std::vector<MessageRequest*> receives_;   // without a match, in the order of their calls
     std::vector<MessageRequest*> receiving_;  // with one
     std::vector<MessageRequest*> sends_;      // in the order of their calls

@@ -49,8 +49,7 @@ public:
         rondoUniqueId id{};
         ranks_[0]->read_bytes(id.internal, sizeof(id.internal));
         for (int rank = 1; rank < kRanks; ++rank) {
-            ranks_.push_back(
-                std::make_unique<Child>([rank, id, body](int, int out) { be_rank(out, rank, id, body); }));
+            ranks_.push_back(std::make_unique<Child>([rank, id, body](int, int out) { be_rank(out, rank, id, body); }));
         }
         for (const auto& child : ranks_) EXPECT_EQ(child->line(30), "joined");
     }

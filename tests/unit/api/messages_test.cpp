@@ -54,9 +54,9 @@ TEST_P(Tagged, AreMatchedByTagInTheOrderOfTheirSends) {
         constexpr int kEach = 40;
         if (rank == 0) {
             for (int i = 0; i < 3 * kEach; ++i) {
-                ASSERT_EQ(send(comm, values(static_cast<std::uint64_t>(i), 10 + static_cast<std::size_t>(i) * 7), 1,
-                               i % 3),
-                          rondoSuccess);
+                ASSERT_EQ(
+                    send(comm, values(static_cast<std::uint64_t>(i), 10 + static_cast<std::size_t>(i) * 7), 1, i % 3),
+                    rondoSuccess);
             }
             return;
         }
