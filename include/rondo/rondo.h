@@ -108,8 +108,8 @@ typedef struct {
 #define RONDO_CONFIG_INITIALIZER \
     { sizeof(rondoConfig_t), "host", 1, 0.0, NULL, NULL, 0, -1.0 }
 
-/* What a failed communicator knows of its first cause. Strings live as long as the communicator; "" where a field has no
- * meaning. */
+/* What a failed communicator knows of its first cause. Strings live as long as the communicator; "" where a field has
+ * no meaning. */
 typedef struct {
     size_t size;           /* sizeof(rondoErrorInfo_t) of the caller, set before the call */
     rondoResult_t code;    /* rondoSuccess while nothing has failed */
@@ -202,8 +202,8 @@ RONDO_API rondoResult_t rondoCommGetAsyncError(rondoComm_t comm, rondoResult_t* 
 /* Fills *info with the first cause, field by field. info->size must be set. */
 RONDO_API rondoResult_t rondoCommGetErrorInfo(rondoComm_t comm, rondoErrorInfo_t* info);
 
-/* For the calls from now on: seconds that a call may wait without progress (> 0), and after which a stall is reported by
- * a warning (0: never). Around a single call it is that call's timeout. */
+/* For the calls from now on: seconds that a call may wait without progress (> 0), and after which a stall is reported
+ * by a warning (0: never). Around a single call it is that call's timeout. */
 RONDO_API rondoResult_t rondoCommSetTimeout(rondoComm_t comm, double timeout, double stallWarning);
 
 /* Splits: ranks that pass the same color (>= 0) form a new communicator, ordered by key, equal keys by their old ranks.
@@ -277,19 +277,19 @@ RONDO_API rondoResult_t rondoRecv(void* recvbuff, size_t count, rondoDataType_t 
 /* Sends a message with a tag to `peer`, which may be the caller itself. tag: 0 to 2^31 - 1. A short message (up to one
  * slot and 256 KiB) is done when it is on its way, as long as no more than 1 MiB of them lie at the peer without a
  * receive; any other one is done when its receive has come and the data is on its way.
- * On a stream a message waits beside the communicator's other operations: a receive, or a collective, may be called while
- * it waits. Messages on streams that have nothing else to do begin in the order of their calls, others when their stream
- * reaches them. Inside a group all sends and receives run together. Tagged messages do not
- * meet rondoSend and rondoRecv, and rondoCommGetTraffic does not count them. */
+ * On a stream a message waits beside the communicator's other operations: a receive, or a collective, may be called
+ * while it waits. Messages on streams that have nothing else to do begin in the order of their calls, others when their
+ * stream reaches them. Inside a group all sends and receives run together. Tagged messages do not meet rondoSend and
+ * rondoRecv, and rondoCommGetTraffic does not count them. */
 RONDO_API rondoResult_t rondoSendTagged(const void* sendbuff, size_t count, rondoDataType_t datatype, int peer, int tag,
                                         rondoComm_t comm, rondoStream_t stream);
 
-/* Receives the first message with this tag from `source`; either may be RONDO_ANY_TAG, RONDO_ANY_SOURCE. Messages of one
- * source that fit are received in the order of their sends, and receives are served in the order of their calls. count:
- * the most that fits; the message may be shorter, also of another datatype. *message, if not null, says what came; with a
- * stream it must live until the stream has passed the call. Errors: InvalidArgument for a message longer than the buffer,
- * naming both sizes and filling *message; nothing is written to the buffer, the message stays first in line, and the
- * communicator is whole. */
+/* Receives the first message with this tag from `source`; either may be RONDO_ANY_TAG, RONDO_ANY_SOURCE. Messages of
+ * one source that fit are received in the order of their sends, and receives are served in the order of their calls.
+ * count: the most that fits; the message may be shorter, also of another datatype. *message, if not null, says what
+ * came; with a stream it must live until the stream has passed the call. Errors: InvalidArgument for a message longer
+ * than the buffer, naming both sizes and filling *message; nothing is written to the buffer, the message stays first in
+ * line, and the communicator is whole. */
 RONDO_API rondoResult_t rondoRecvTagged(void* recvbuff, size_t count, rondoDataType_t datatype, int source, int tag,
                                         rondoComm_t comm, rondoMessage_t* message, rondoStream_t stream);
 

@@ -21,7 +21,8 @@ public:
     /// Waits for what is queued.
     ~Stream();
 
-    /// Where nothing else is queued and nothing runs, `if_idle` (which throws nothing) is called before the task begins.
+    /// Where nothing else is queued and nothing runs, `if_idle` (which throws nothing) is called before the task
+    /// begins.
     void enqueue(Task task, const std::function<void()>& if_idle = nullptr);
     /// Waits for what is queued. Returns the first failure since the last call, and forgets it.
     Failure synchronize();

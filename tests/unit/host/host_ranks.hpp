@@ -56,10 +56,7 @@ inline std::int64_t displacement(const std::vector<std::int64_t>& extents, Rank 
 class RankJob {
 public:
     RankJob(const Job& job, Rank rank, std::uint64_t sequence, transport::FifoSource& fifos)
-        : job_(job),
-          rank_(rank),
-          sequence_(sequence),
-          bound_(job.shape->build(job.facts, rank), job.chunk * 4, fifos) {
+        : job_(job), rank_(rank), sequence_(sequence), bound_(job.shape->build(job.facts, rank), job.chunk * 4, fifos) {
         const Rank n = job.facts.nranks;
         if (v_form()) {
             for (Rank peer = 0; peer < n; ++peer) {
