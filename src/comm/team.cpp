@@ -83,7 +83,7 @@ std::string Team::describe(Rank rank) const {
                        roster_.processes[static_cast<std::size_t>(process)].pid);
 }
 
-void Team::fail(Cause cause) {
+void Team::fail(const Cause& cause) {
     if (failed()) return;
     session_->fail(cause);
     if (!service_for(id_) || !Runtime::get().service<bootstrap::Service>().on_thread()) {

@@ -80,7 +80,7 @@ public:
     [[nodiscard]] const std::shared_ptr<transport::FirstCause>& first_cause() const noexcept { return first_cause_; }
     /// Fails the communicator on all ranks. Returns when this process knows the first cause, which may be another one:
     /// after half a second at most.
-    void fail(Cause cause);
+    void fail(const Cause& cause);
 
     // The networks of local ranks.
 

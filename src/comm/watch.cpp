@@ -282,7 +282,7 @@ Code CallWatch::fail(Cause cause) {
     cause.sequence = sequence_;
     if (cause.operation.empty() && messages_ != nullptr) cause.operation = messages_->operation();
     if (cause.operation.empty()) cause.operation = sequence_ == 0 ? "send/recv" : std::string(operation_of(call_));
-    team_.fail(std::move(cause));
+    team_.fail(cause);
     return seen();
 }
 

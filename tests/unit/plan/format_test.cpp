@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "plan/verify/cases.hpp"
+#include "support/sanitizers.hpp"
 
 namespace rondo::plan {
 namespace {
@@ -45,6 +46,7 @@ void expect_error(const std::string& text, std::initializer_list<const char*> pa
 TEST(PlanJson, KeepsEveryShape) {
     for (const Shape& shape : shapes()) {
         for (const Rank nranks : {1, 2, 3, 4, 8, 12}) {
+            if (kSlow && nranks > 4) continue;
             for (const Facts& facts : standard_facts(shape, nranks, 2)) {
                 const std::vector<Plan> plans = build_all(shape, facts);
                 ASSERT_EQ(from_json(to_json(plans), "x"), plans) << name_of(shape) << " n=" << nranks;
