@@ -3,18 +3,38 @@
 #include <fmt/core.h>
 
 #include <fstream>
+#include <sstream>
 #include <string>
 
 namespace rondo {
 
-bool process_is_stopped(pid_t pid) {
-    std::ifstream file(fmt::format("/proc/{}/stat", pid));
+namespace {
+
+/// The fields after the name: the state first. The name is in parentheses and may hold anything.
+std::istringstream fields_of(pid_t pid) {
     std::string line;
-    if (!std::getline(file, line)) return false;
-    // The name in parentheses may hold anything; the state follows the last one.
-    const std::size_t end = line.rfind(')');
-    if (end == std::string::npos || end + 2 >= line.size()) return false;
-    return line[end + 2] == 'T' || line[end + 2] == 't';
+    std::ifstream file(fmt::format("/proc/{}/stat", pid));
+    std::getline(file, line);
+    const std::size_t name_end = line.rfind(')');
+    return std::istringstream(name_end == std::string::npos ? "" : line.substr(name_end + 1));
+}
+
+}  // namespace
+
+bool process_is_stopped(pid_t pid) {
+    std::string state;
+    fields_of(pid) >> state;
+    return state == "T" || state == "t";
+}
+
+std::uint64_t process_start_time(pid_t pid) {
+    std::istringstream fields = fields_of(pid);
+    std::string skipped;
+    constexpr int kFieldsBefore = 19;
+    for (int i = 0; i < kFieldsBefore; ++i) fields >> skipped;
+    std::uint64_t ticks = 0;
+    fields >> ticks;
+    return fields ? ticks : 0;
 }
 
 }  // namespace rondo

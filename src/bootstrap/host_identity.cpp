@@ -4,8 +4,6 @@
 #include <sys/stat.h>
 
 #include <fstream>
-#include <sstream>
-#include <string_view>
 
 namespace rondo::bootstrap {
 
@@ -27,21 +25,5 @@ std::string default_host_id() {
 }
 
 std::uint64_t pid_namespace() { return inode_of("/proc/self/ns/pid"); }
-
-std::uint64_t start_time_of(std::int32_t pid) {
-    std::string line;
-    std::ifstream file(fmt::format("/proc/{}/stat", pid));
-    std::getline(file, line);
-    // The second field is the name in parentheses, which may hold anything; the time is field 22.
-    const std::size_t name_end = line.rfind(')');
-    if (name_end == std::string::npos) return 0;
-    std::istringstream fields(line.substr(name_end + 1));
-    std::string skipped;
-    constexpr int kFieldsBetween = 19;
-    for (int i = 0; i < kFieldsBetween; ++i) fields >> skipped;
-    std::uint64_t ticks = 0;
-    fields >> ticks;
-    return fields ? ticks : 0;
-}
 
 }  // namespace rondo::bootstrap

@@ -1,4 +1,5 @@
 #include "bootstrap/liveness.hpp"
+#include "base/process_state.hpp"
 
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -25,7 +26,7 @@ std::shared_ptr<void> Liveness::watch(std::int32_t pid, std::uint64_t start_time
         ProcessDescriptor pidfd = open_pid(pid);
         const bool gone = !pidfd && errno == ESRCH;
         // The pid may be another process's by now. The times are compared after the process has been got hold of.
-        const std::uint64_t now = pidfd ? start_time_of(pid) : 0;
+        const std::uint64_t now = pidfd ? process_start_time(pid) : 0;
         const bool other = start_time != 0 && now != 0 && now != start_time;
         if (gone || other) {
             auto ticket = std::make_shared<Loop::Task>(std::move(on_death));

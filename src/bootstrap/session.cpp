@@ -1,4 +1,5 @@
 #include "bootstrap/session.hpp"
+#include "base/process_state.hpp"
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -28,7 +29,7 @@ Introduction introduce(const SessionOptions& options, const Identity& identity) 
     Process& process = introduction.process;
     process.token = random_u64();
     process.pid = ::getpid();
-    process.start_time = start_time_of(process.pid);
+    process.start_time = process_start_time(process.pid);
     Site& site = introduction.site;
     site.host = Runtime::get().host();
     site.host_id = options.settings.network.host_id.empty() ? default_host_id() : options.settings.network.host_id;

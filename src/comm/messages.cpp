@@ -143,7 +143,9 @@ bool Messages::take(Rank source, Peer& peer) {
     Header header;
     if (bytes >= 0) std::memcpy(&header, place, sizeof(header));
     const std::byte* const payload = place + sizeof(Header);
-    bool right = bytes >= 0 && header.length >= 0;
+    // A peer's word about its length is not taken for the room that the message has.
+    const std::size_t room = inlined ? transport::memory::kInline : fifo.slot_bytes();
+    bool right = bytes >= 0 && fifo.read_length() <= room && header.length >= 0;
     if (right) {
         peer.matched = std::max(peer.matched, std::min(header.returned, peer.sent));
         switch (header.kind) {
@@ -152,8 +154,8 @@ bool Messages::take(Rank source, Peer& peer) {
                 if (right) take_announcement(source, peer, header, payload);
                 break;
             case Kind::Request: take_announcement(source, peer, header, nullptr); break;
-            case Kind::Clear: take_clearance(header); break;
-            case Kind::Data: right = take_data(header, payload, bytes); break;
+            case Kind::Clear: right = take_clearance(source, header); break;
+            case Kind::Data: right = take_data(source, header, payload, bytes); break;
             case Kind::Credit: break;
             default: right = false;
         }
@@ -272,11 +274,11 @@ void Messages::start_receiving(MessageRequest& request, Rank source, std::uint64
     }
 }
 
-bool Messages::take_data(const Header& header, const std::byte* payload, std::int64_t bytes) {
+bool Messages::take_data(Rank source, const Header& header, const std::byte* payload, std::int64_t bytes) {
     const auto found = std::ranges::find(receiving_, header.id, &MessageRequest::id);
     if (found == receiving_.end()) return true;  // dropped: the communicator has failed
     MessageRequest& request = **found;
-    if (bytes > request.length - request.moved) return false;
+    if (request.source != source || bytes > request.length - request.moved) return false;
     copy_bytes(request.call.data + request.moved, payload, bytes);
     request.moved += bytes;
     if (request.moved < request.length) return true;
@@ -285,11 +287,15 @@ bool Messages::take_data(const Header& header, const std::byte* payload, std::in
     return true;
 }
 
-void Messages::take_clearance(const Header& header) {
+/// False for a send that this peer has no announcement of.
+bool Messages::take_clearance(Rank source, const Header& header) {
     const auto found = std::ranges::find(sends_, header.id, &MessageRequest::id);
-    if (found == sends_.end()) return;
-    (*found)->stage = Stage::Cleared;
-    (*found)->peer_id = static_cast<std::uint64_t>(header.length);
+    if (found == sends_.end()) return true;  // dropped: the communicator has failed
+    MessageRequest& request = **found;
+    if (request.call.peer != source || request.stage != Stage::Announced) return false;
+    request.stage = Stage::Cleared;
+    request.peer_id = static_cast<std::uint64_t>(header.length);
+    return true;
 }
 
 void Messages::refuse(MessageRequest& request, Rank source, std::int32_t tag, std::int64_t length) {

@@ -162,8 +162,8 @@ private:
     bool take_all(Rank source);
     bool take(Rank source, Peer& peer);
     void take_announcement(Rank source, Peer& peer, const Header& header, const std::byte* payload);
-    bool take_data(const Header& header, const std::byte* payload, std::int64_t bytes);
-    void take_clearance(const Header& header);
+    bool take_data(Rank source, const Header& header, const std::byte* payload, std::int64_t bytes);
+    bool take_clearance(Rank source, const Header& header);
     MessageRequest* match_receive(Rank source, std::int32_t tag, std::int64_t length);
     bool match_unexpected(MessageRequest& request);
     Unexpected* find_unexpected(const MessageRequest& request, Rank& source);

@@ -13,6 +13,12 @@ constexpr std::chrono::milliseconds kLeaveLook{1};
 constexpr std::chrono::microseconds kShortestSleep{50};
 constexpr std::chrono::milliseconds kLongestSleep{10};
 
+/// How long the system may try to bring data to a peer before it calls the connection broken: as long as a call may
+/// wait, within what a connection can be told.
+std::chrono::milliseconds user_timeout(double seconds) {
+    return std::chrono::milliseconds(static_cast<std::int64_t>(std::clamp(seconds, 1.0, 1e6) * 1000));
+}
+
 }  // namespace
 
 Routes::Routes(Team& team, Rank rank, const Options& options) : team_(team), rank_(rank) {
@@ -20,7 +26,8 @@ Routes::Routes(Team& team, Rank rank, const Options& options) : team_(team), ran
     memory_peers_ = placement.group(rank).size() > 1;
     if (placement.one_memory()) return;
     network_ = std::make_unique<transport::tcp::Network>(rank, team.nranks(), options.slots, options.slot_bytes,
-                                                         team.domain().bell(rank), *this, options.flows);
+                                                         team.domain().bell(rank), *this, options.flows,
+                                                         user_timeout(options.timeout));
     team_.attach(rank, *network_);
 }
 

@@ -23,6 +23,7 @@ constexpr std::chrono::milliseconds kFirstCause{700};  // the session answers wi
 constexpr std::chrono::milliseconds kFirstCauseOfSilentRoot{50};
 constexpr std::chrono::milliseconds kAnswers{350};  // the session gives them 300 ms
 constexpr std::chrono::milliseconds kLook{50};
+constexpr double kSessionSeconds = 2;  // by which the session may miss the end of init's time
 
 bootstrap::Service* service_for(const bootstrap::UniqueId& id) {
     return bootstrap::decode(id).local ? nullptr : &Runtime::get().service<bootstrap::Service>();
@@ -52,6 +53,7 @@ Team::Team(const bootstrap::UniqueId& id, Rank nranks, const Options& options)
 }
 
 Team::~Team() {
+    closing_ = true;
     session_->close();
     if (sharing_.joinable()) sharing_.join();
 }
@@ -66,11 +68,18 @@ bool Team::gathering() const {
 }
 
 void Team::wait_until_settled() {
+    const Deadline late = Deadline::after(options_.timeout + kSessionSeconds);
     std::unique_lock lock(mutex_);
     while (!ready() && !failed()) {
         settled_.wait_for(lock, kLook);
         lock.unlock();
         session_->check_init_time();
+        // The session says more, and says it first; but this wait depends on no other thread.
+        if (late.expired()) {
+            fail({.code = Code::Timeout,
+                  .text = fmt::format("init has not ended within {} (RONDO_TIMEOUT)", seconds_text(options_.timeout)),
+                  .operation = "init"});
+        }
         lock.lock();
     }
 }

@@ -134,6 +134,7 @@ private:
     void share_memory();
     void make_shared_domain(const transport::memory::Geometry& geometry);
     Descriptor receive_segment(Rank leader);
+    void check_sharing(const char* waiting_for) const;
     void hand_out_segment(ProcessDescriptor connection) const;
     void deliver(Rank rank, Rank peer, int flow, ProcessDescriptor connection);
     void dial_within_process(Rank rank, Rank peer, int flow);
@@ -166,6 +167,7 @@ private:
     std::set<std::pair<const plan::Shape*, Rank>> verified_;  // shape and root
 
     std::thread sharing_;
+    std::atomic<bool> closing_{false};  // nobody waits for sharing_ any more
     std::shared_ptr<bootstrap::Session> session_;
 };
 

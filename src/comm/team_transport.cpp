@@ -23,50 +23,47 @@ using transport::memory::Geometry;
 constexpr int kLookMs = 50;
 constexpr double kDialSeconds = 60;
 
-/// Room for the one descriptor that a message carries (cmsg(3)).
-union Rights {
-    cmsghdr header;
-    char bytes[CMSG_SPACE(sizeof(int))];
+/// A message of one byte that carries a descriptor (cmsg(3)).
+class DescriptorMessage {
+public:
+    DescriptorMessage() {
+        message_.msg_iov = &content_;
+        message_.msg_iovlen = 1;
+        message_.msg_control = rights_;
+        message_.msg_controllen = sizeof(rights_);
+    }
+    DescriptorMessage(const DescriptorMessage&) = delete;
+    DescriptorMessage& operator=(const DescriptorMessage&) = delete;
+
+    void send(int connection, int descriptor) {
+        cmsghdr* head = CMSG_FIRSTHDR(&message_);
+        head->cmsg_level = SOL_SOCKET;
+        head->cmsg_type = SCM_RIGHTS;
+        head->cmsg_len = CMSG_LEN(sizeof(int));
+        std::memcpy(CMSG_DATA(head), &descriptor, sizeof(int));
+        if (::sendmsg(connection, &message_, MSG_NOSIGNAL) < 0) {
+            throw make_system_error(errno, "handing shared memory to another process");
+        }
+    }
+
+    Descriptor receive(int connection) {
+        const ssize_t got = ::recvmsg(connection, &message_, MSG_CMSG_CLOEXEC);
+        if (got < 0) throw make_system_error(errno, "receiving shared memory");
+        const cmsghdr* head = CMSG_FIRSTHDR(&message_);
+        if (got == 0 || head == nullptr || head->cmsg_type != SCM_RIGHTS) {
+            throw Error(Code::RemoteError, "the process that makes the shared memory closed the connection without it");
+        }
+        int descriptor = -1;
+        std::memcpy(&descriptor, CMSG_DATA(head), sizeof(int));
+        return Descriptor(descriptor);
+    }
+
+private:
+    char mark_ = 'm';
+    iovec content_{&mark_, 1};
+    alignas(cmsghdr) char rights_[CMSG_SPACE(sizeof(int))]{};
+    msghdr message_{};
 };
-
-void send_descriptor(int connection, int descriptor) {
-    char mark = 'm';
-    iovec content{&mark, 1};
-    Rights rights{};
-    msghdr message{};
-    message.msg_iov = &content;
-    message.msg_iovlen = 1;
-    message.msg_control = rights.bytes;
-    message.msg_controllen = sizeof(rights.bytes);
-    cmsghdr* head = CMSG_FIRSTHDR(&message);
-    head->cmsg_level = SOL_SOCKET;
-    head->cmsg_type = SCM_RIGHTS;
-    head->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(head), &descriptor, sizeof(int));
-    if (::sendmsg(connection, &message, MSG_NOSIGNAL) < 0) {
-        throw make_system_error(errno, "handing shared memory to another process");
-    }
-}
-
-Descriptor receive_descriptor(int connection) {
-    char mark = 0;
-    iovec content{&mark, 1};
-    Rights rights{};
-    msghdr message{};
-    message.msg_iov = &content;
-    message.msg_iovlen = 1;
-    message.msg_control = rights.bytes;
-    message.msg_controllen = sizeof(rights.bytes);
-    const ssize_t got = ::recvmsg(connection, &message, MSG_CMSG_CLOEXEC);
-    if (got < 0) throw make_system_error(errno, "receiving shared memory");
-    const cmsghdr* head = CMSG_FIRSTHDR(&message);
-    if (got == 0 || head == nullptr || head->cmsg_type != SCM_RIGHTS) {
-        throw Error(Code::RemoteError, "the process that makes the shared memory closed the connection without it");
-    }
-    int descriptor = -1;
-    std::memcpy(&descriptor, CMSG_DATA(head), sizeof(int));
-    return Descriptor(descriptor);
-}
 
 /// The processes with ranks in this list, each once.
 bool spans_processes(const bootstrap::Roster& roster, const std::vector<Rank>& ranks) {
@@ -168,7 +165,7 @@ void Team::make_shared_domain(const Geometry& geometry) {
 }
 
 void Team::hand_out_segment(ProcessDescriptor connection) const {
-    send_descriptor(connection.get(), domain_->descriptor());
+    DescriptorMessage().send(connection.get(), domain_->descriptor());
 }
 
 Descriptor Team::receive_segment(Rank leader) {
@@ -181,16 +178,21 @@ Descriptor Team::receive_segment(Rank leader) {
                           answer->set_value({std::move(connection), failure});
                       });
     while (answers.wait_for(std::chrono::milliseconds(kLookMs)) != std::future_status::ready) {
-        if (failed() || init_deadline_.expired())
-            throw Error(Code::Timeout, "no connection to the maker of the memory");
+        check_sharing("a connection to the process that makes the memory");
     }
     const auto [connection, failure] = answers.get();
     if (failure.code != Code::Success) throw Error(failure.code, failure.text);
     pollfd ready{connection.get(), POLLIN, 0};
-    while (::poll(&ready, 1, kLookMs) <= 0) {
-        if (failed() || init_deadline_.expired()) throw Error(Code::Timeout, "the maker of the memory does not answer");
+    while (::poll(&ready, 1, kLookMs) <= 0) check_sharing("the process that makes the memory");
+    return DescriptorMessage().receive(connection.get());
+}
+
+/// Every wait of sharing_ looks here.
+void Team::check_sharing(const char* waiting_for) const {
+    if (failed() || closing_) throw Error(Code::RemoteError, "the communicator ended before its memory was shared");
+    if (init_deadline_.expired()) {
+        throw make_error(Code::Timeout, "waited {} for {}", seconds_text(options_.timeout), waiting_for);
     }
-    return receive_descriptor(connection.get());
 }
 
 void Team::on_connection(ProcessDescriptor connection, const bootstrap::Hello& hello) {

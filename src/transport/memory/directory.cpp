@@ -49,11 +49,21 @@ Directory::Directory(const Segment& segment, std::size_t before, std::size_t mem
 
 FifoMemory Directory::find(std::uint64_t key, bool long_messages) {
     Entry& entry = entry_of(key);
-    std::byte* lines = segment_.base() + provide(entry.lines, line_bytes_);
+    std::byte* lines = place_of(entry.lines, line_bytes_);
     FifoMemory memory{.consumed = reinterpret_cast<Consumed*>(lines),
                       .lines = reinterpret_cast<Line*>(lines + sizeof(Consumed))};
-    if (long_messages) memory.slots = segment_.base() + provide(entry.slots, all_slots_bytes_);
+    if (long_messages) memory.slots = place_of(entry.slots, all_slots_bytes_);
     return memory;
+}
+
+/// Another process may have written the offset: it is not followed out of the segment.
+std::byte* Directory::place_of(std::atomic<std::uint64_t>& place, std::size_t bytes) {
+    const std::uint64_t offset = provide(place, bytes);
+    if (offset < area_ || offset > segment_.size() || bytes > segment_.size() - offset || offset % kAlign != 0) {
+        throw make_error(Code::InternalError, "a peer has put a FIFO of {} bytes at byte {} of {} of shared memory",
+                         bytes, offset, segment_.size());
+    }
+    return segment_.base() + offset;
 }
 
 std::size_t Directory::bytes() const noexcept { return head_->taken.load(std::memory_order_relaxed); }

@@ -45,6 +45,7 @@ private:
     };
 
     Entry& entry_of(std::uint64_t key);
+    std::byte* place_of(std::atomic<std::uint64_t>& place, std::size_t bytes);
     std::uint64_t provide(std::atomic<std::uint64_t>& place, std::size_t bytes);
     std::uint64_t take(std::size_t bytes);
 

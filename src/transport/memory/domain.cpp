@@ -103,12 +103,6 @@ Fifo& Domain::fifo(int channel, Rank source, Rank destination, int tag, bool lon
 
 std::size_t Domain::bytes() const { return members_.size() * sizeof(Shared) + directory_.bytes(); }
 
-bool Domain::fail(Cause cause) {
-    const bool first = cause_->set(std::move(cause));
-    if (first) ring_all();
-    return first;
-}
-
 void Domain::depart(Rank rank) noexcept {
     shared(rank).departed.store(1, std::memory_order_seq_cst);
     ring_all();

@@ -13,7 +13,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/cause.hpp"
 #include "base/types.hpp"
 #include "transport/doorbell.hpp"
 #include "transport/fifos.hpp"
@@ -77,18 +76,14 @@ public:
         for (const Rank rank : members_) shared(rank).bell.notify();
     }
 
-    // Failure, as this process knows it. The first cause wins; later ones are dropped.
-
-    /// Stores the cause if none is stored, and wakes everyone. Returns true if this one was the first.
-    bool fail(Cause cause);
+    /// Why the communicator failed, as this process knows it. Whoever sets it then calls ring_all().
+    [[nodiscard]] FirstCause& first_cause() noexcept { return *cause_; }
     [[nodiscard]] bool failed() const noexcept { return cause_->failed(); }
-    /// The first cause; code Success while there is none.
-    [[nodiscard]] Cause cause() const { return cause_->get(); }
     /// Wakes every member that sleeps.
     void ring_all() noexcept;
 
     // Leases: while a rank is inside a plan that touches its peers' own buffers, it says so, and looks at failed()
-    // after saying it (seq_cst both). Whoever fails the domain and then finds nobody inside knows that no peer will
+    // after saying it (seq_cst both). Whoever sets the first cause and then finds nobody inside knows that no peer will
     // touch its buffers any more.
 
     void enter(Rank rank) noexcept { shared(rank).inside.store(1, std::memory_order_seq_cst); }

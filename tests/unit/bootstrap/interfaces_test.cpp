@@ -1,4 +1,5 @@
 #include "bootstrap/interfaces.hpp"
+#include "base/process_state.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -82,10 +83,10 @@ TEST(HostIdentity, SaysWhatTheSystemSays) {
     EXPECT_NE(default_host_id().find("/net:"), std::string::npos) << default_host_id();
     EXPECT_EQ(default_host_id(), default_host_id());
     EXPECT_NE(pid_namespace(), 0U);
-    EXPECT_NE(start_time_of(::getpid()), 0U);
-    EXPECT_EQ(start_time_of(::getpid()), start_time_of(::getpid()));
-    EXPECT_NE(start_time_of(::getpid()), start_time_of(1));
-    EXPECT_EQ(start_time_of(0x7ffffff0), 0U);
+    EXPECT_NE(process_start_time(::getpid()), 0U);
+    EXPECT_EQ(process_start_time(::getpid()), process_start_time(::getpid()));
+    EXPECT_NE(process_start_time(::getpid()), process_start_time(1));
+    EXPECT_EQ(process_start_time(0x7ffffff0), 0U);
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 #include "transport/memory/domain.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 #include <set>
 #include <thread>
 #include <vector>
@@ -123,12 +126,12 @@ TEST(Domain, BothEndsMayMentionAFifoAtOnce) {
     }
 }
 
-TEST(Domain, FirstCauseWins) {
+TEST(FirstCauseOfAll, Wins) {
     constexpr int kThreads = 8;
     for (int round = 0; round < 100; ++round) {
-        Domain domain(kThreads, 1, 128);
-        EXPECT_FALSE(domain.failed());
-        EXPECT_EQ(domain.cause().code, Code::Success);
+        FirstCause first;
+        EXPECT_FALSE(first.failed());
+        EXPECT_EQ(first.get().code, Code::Success);
         std::atomic<int> ready{0};
         std::atomic<int> winners{0};
         std::atomic<Rank> winner{-1};
@@ -138,20 +141,20 @@ TEST(Domain, FirstCauseWins) {
                 ready.fetch_add(1);
                 while (ready.load() < kThreads) std::this_thread::yield();
                 const Code code = rank % 2 == 0 ? Code::Timeout : Code::Aborted;
-                if (domain.fail({.code = code, .rank = rank, .text = "cause " + std::to_string(rank)})) {
+                if (first.set({.code = code, .rank = rank, .text = "cause " + std::to_string(rank)})) {
                     winners.fetch_add(1);
                     winner = rank;
                 }
-                // Whoever has failed the domain, or tried, sees the one whole cause.
-                ASSERT_TRUE(domain.failed());
-                const Cause cause = domain.cause();
+                // Whoever has set it, or tried, sees the one whole cause.
+                ASSERT_TRUE(first.failed());
+                const Cause cause = first.get();
                 ASSERT_EQ(cause.text, "cause " + std::to_string(cause.rank));
                 ASSERT_EQ(cause.code, cause.rank % 2 == 0 ? Code::Timeout : Code::Aborted);
             });
         }
         for (std::thread& thread : threads) thread.join();
         ASSERT_EQ(winners.load(), 1);
-        ASSERT_EQ(domain.cause().rank, winner.load());
+        ASSERT_EQ(first.get().rank, winner.load());
     }
 }
 
@@ -172,7 +175,8 @@ TEST(Domain, FailureAndDepartureWakeSleepers) {
         if (departs) {
             domain.depart(2);
         } else {
-            domain.fail({.code = Code::Timeout, .rank = 2, .text = "late"});
+            domain.first_cause().set({.code = Code::Timeout, .rank = 2, .text = "late"});
+            domain.ring_all();
         }
         for (std::thread& sleeper : sleepers) sleeper.join();
         for (const auto& watch : watches) EXPECT_LT(watch.longest, policy.tick / 2);
@@ -214,8 +218,76 @@ TEST(Domain, AdvancedCounterWakesEveryPeer) {
     for (const auto& watch : watches) EXPECT_LT(watch.longest, policy.tick / 2);
 }
 
-// The rule of leases: after fail(), once nobody is inside, the owner may do what it likes with its buffer. The buffer
-// is plain memory, so that the thread sanitizer proves the order.
+/// Ranks 1 and 3 of four, each in a domain of its own over one segment, as in two processes.
+class SharedDomain : public testing::Test {
+protected:
+    static Geometry geometry() { return {.nranks = 4, .members = {1, 3}, .slots = 2, .slot_bytes = 256}; }
+    [[nodiscard]] Descriptor segment() const { return Descriptor(::dup(maker.descriptor())); }
+
+    Domain maker{geometry(), std::make_shared<FirstCause>(), true};
+    Domain other{geometry(), std::make_shared<FirstCause>(), segment()};
+};
+
+TEST_F(SharedDomain, CarriesMessagesRecordsAndDepartures) {
+    EXPECT_TRUE(maker.has(1) && maker.has(3));
+    EXPECT_FALSE(maker.has(0) || maker.has(2));
+    Fifo& out = maker.fifo(0, 1, 3, 0, false);
+    Fifo& in = other.fifo(0, 1, 3, 0, true);  // the other end needs slots first
+    maker.fifo(0, 1, 3, 0, true);
+    for (int i = 0; i < 50; ++i) {
+        const bool inlined = i % 3 == 0;
+        const std::size_t length = inlined ? 20 : 200;
+        ASSERT_TRUE(out.writable(inlined));
+        std::memset(out.write_place(inlined), i + 1, length);
+        out.extend(length);
+        out.post(inlined, static_cast<std::uint64_t>(i) * 77);
+        ASSERT_TRUE(in.readable());
+        ASSERT_EQ(in.read_length(), length);
+        ASSERT_EQ(in.read_signature(), static_cast<std::uint64_t>(i) * 77);
+        ASSERT_EQ(in.read_place(inlined)[length - 1], static_cast<std::byte>(i + 1));
+        in.release(inlined);
+    }
+    maker.records(1).publish({.sequence = 9, .signature = 5, .call = {1, 2}});
+    ASSERT_TRUE(other.records(1).find(9));
+    EXPECT_EQ(other.records(1).find(9)->signature, 5U);
+    maker.advance(maker.counter(3, 1, 2), 17);
+    EXPECT_EQ(other.counter(3, 1, 2).value.load(), 17U);
+    EXPECT_FALSE(other.departed(1));
+    maker.depart(1);
+    EXPECT_TRUE(other.departed(1));
+    maker.first_cause().set({.code = Code::Timeout, .text = "of one process"});
+    EXPECT_FALSE(other.failed()) << "the cause is each process's own";
+}
+
+TEST_F(SharedDomain, IsForOneGeometry) {
+    Geometry wrong = geometry();
+    wrong.members = {0, 3};
+    EXPECT_THROW(Domain(wrong, std::make_shared<FirstCause>(), segment()), Error);
+    wrong = geometry();
+    wrong.slot_bytes = 128;
+    EXPECT_THROW(Domain(wrong, std::make_shared<FirstCause>(), segment()), Error);
+}
+
+TEST_F(SharedDomain, FollowsNoOffsetOutOfTheSegment) {
+    maker.fifo(0, 1, 3, 0, false);
+    // Whatever a peer writes over the whole directory: an error or a place inside.
+    auto* words = static_cast<std::uint64_t*>(
+        ::mmap(nullptr, std::size_t{1} << 20U, PROT_READ | PROT_WRITE, MAP_SHARED, maker.descriptor(), 0));
+    ASSERT_NE(static_cast<void*>(words), MAP_FAILED);
+    const std::uint64_t key = std::uint64_t{1} << 26U | 3;  // channel 0, tag 0, from 1 to 3
+    int overwritten = 0;
+    for (std::size_t i = 0; i + 1 < (std::size_t{1} << 17U); ++i) {
+        if (words[i] != key + 1 || words[i + 1] == 0) continue;
+        words[i + 1] = std::uint64_t{1} << 60U;
+        ++overwritten;
+    }
+    ::munmap(words, std::size_t{1} << 20U);
+    ASSERT_GE(overwritten, 1);
+    EXPECT_THROW(other.fifo(0, 1, 3, 0, false), Error);
+}
+
+// The rule of leases: after the first cause is set, once nobody is inside, the owner may do what it likes with its
+// buffer. The buffer is plain memory, so that the thread sanitizer proves the order.
 TEST(Domain, LeasesOrderTheLastTouchBeforeTheOwnersReuse) {
     for (int round = 0; round < 300; ++round) {
         Domain domain(2, 1, 128);
@@ -236,7 +308,7 @@ TEST(Domain, LeasesOrderTheLastTouchBeforeTheOwnersReuse) {
             }
         });
         while (!touching.load(std::memory_order_relaxed)) std::this_thread::yield();
-        domain.fail({.code = Code::Aborted, .rank = 0, .text = "over"});
+        domain.first_cause().set({.code = Code::Aborted, .rank = 0, .text = "over"});
         while (domain.inside(1)) std::this_thread::yield();
         const int expected = buffer[0];
         for (const int element : buffer) ASSERT_EQ(element, expected);
