@@ -81,6 +81,11 @@ void measure(benchmark::State& state, const std::function<void(Rank)>& body) {
     }
 }
 
+/// A rank's count of its operations, on a line of its own.
+struct alignas(128) OwnCount {
+    std::uint64_t value = 0;
+};
+
 struct alignas(128) FlagLine {
     std::atomic<std::uint64_t> flag{0};
     Pair payload;
@@ -88,11 +93,11 @@ struct alignas(128) FlagLine {
 
 void bare_flags(benchmark::State& state) {
     std::array<std::array<FlagLine, 2>, 2> lines{};
-    std::array<std::uint64_t, 2> sequences{};
+    std::array<OwnCount, 2> sequences{};
     measure(state, [&](Rank rank) {
         const auto me = static_cast<std::size_t>(rank);
         for (int i = 0; i < kOperations; ++i) {
-            const std::uint64_t sequence = ++sequences[me];
+            const std::uint64_t sequence = ++sequences[me].value;
             FlagLine& mine = lines[me][sequence % 2];
             FlagLine& theirs = lines[1 - me][sequence % 2];
             mine.payload = {static_cast<float>(i), static_cast<float>(rank)};
@@ -107,13 +112,13 @@ void bare_flags(benchmark::State& state) {
 void exchange(benchmark::State& state, bool signatures) {
     Domain domain(2, kSlots, 4096);
     std::array<Fifo*, 2> from{&domain.fifo(0, 0, 1, 0, false), &domain.fifo(0, 1, 0, 0, false)};
-    std::array<std::uint64_t, 2> sequences{};
+    std::array<OwnCount, 2> sequences{};
     measure(state, [&](Rank rank) {
         const auto me = static_cast<std::size_t>(rank);
         Fifo& out = *from[me];
         Fifo& in = *from[1 - me];
         for (int i = 0; i < kOperations; ++i) {
-            const std::uint64_t sequence = ++sequences[me];
+            const std::uint64_t sequence = ++sequences[me].value;
             const std::uint64_t signature = signatures ? rondo::comm::signature_of(sequence, 0x5eedU, 0) : 0;
             const Pair mine{static_cast<float>(i), static_cast<float>(rank)};
             while (!out.writable(true)) pause_core();
@@ -149,7 +154,7 @@ void run_plan(benchmark::State& state, bool waits) {
     using namespace rondo;
     Domain domain(2, kSlots, 4096);
     const plan::Shape* shape = plan::find_shape(plan::Collective::AllReduce, plan::Algorithm::OneShot);
-    std::array<std::uint64_t, 2> sequences{};
+    std::array<OwnCount, 2> sequences{};
     measure(state, [&](Rank rank) {
         const host::BoundPlan bound(shape->build({.nranks = 2}, rank), 4096, domain);
         host::Traffic traffic(2);
@@ -161,7 +166,7 @@ void run_plan(benchmark::State& state, bool waits) {
         Pair output;
         for (int i = 0; i < kOperations; ++i) {
             input = {static_cast<float>(i), static_cast<float>(rank)};
-            const std::uint64_t sequence = ++sequences[static_cast<std::size_t>(rank)];
+            const std::uint64_t sequence = ++sequences[static_cast<std::size_t>(rank)].value;
             execution.launch() = {.sequence = sequence,
                                   .signature = comm::signature_of(sequence, 0x5eedU, 0),
                                   .count = 2,

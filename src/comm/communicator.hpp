@@ -30,7 +30,7 @@
 
 namespace rondo::comm {
 
-class Communicator {
+class alignas(kLinePair) Communicator {
 public:
     /// Joins; does not wait for the others. Errors: those of Teams::join.
     Communicator(const bootstrap::UniqueId& id, Rank nranks, Rank rank, Options options);

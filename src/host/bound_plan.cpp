@@ -56,6 +56,26 @@ std::vector<plan::Lane> by_fifo(const plan::Lane& lane) {
     return made;
 }
 
+/// The ends at `place` of those operands of one side for which `wanted` is set.
+Ports ports_of(const std::vector<BoundOperand>& side, Place place, bool plan::Operand::*wanted, std::int32_t repeat) {
+    const auto chosen = [&](const BoundOperand& operand) { return operand.op.place == place && operand.op.*wanted; };
+    const bool constant =
+        std::ranges::all_of(side, [&](const BoundOperand& o) { return !chosen(o) || o.op.peer.cs == 0; });
+    std::vector<Port> all;
+    for (std::int64_t s = 0; s < (constant ? 1 : repeat); ++s) {
+        for (const BoundOperand& operand : side) {
+            if (!chosen(operand)) continue;
+            for (std::int64_t f = 0; f < operand.op.fan; ++f) {
+                const auto peer = static_cast<Rank>(operand.op.peer.at(s, 0, f));
+                all.push_back({operand.fifos[peer], peer});
+            }
+        }
+    }
+    Ports ports;
+    ports.set(std::move(all), repeat, constant);
+    return ports;
+}
+
 std::size_t operands_of(const std::vector<BoundOperand>& side) {
     std::size_t total = 0;
     for (const BoundOperand& operand : side) total += static_cast<std::size_t>(operand.op.fan);
@@ -124,9 +144,11 @@ BoundStep BoundPlan::bind_step(const plan::Step& step, int channel, std::int32_t
     }
     for (const std::vector<BoundOperand>* side : {&bound.dsts, &bound.srcs}) {
         widest_ = std::max(widest_, operands_of(*side));
-        bound.has_fifo =
-            bound.has_fifo || std::ranges::any_of(*side, [](const auto& o) { return is_fifo(o.op.place); });
     }
+    bound.awaited = ports_of(bound.srcs, Place::Inbox, &plan::Operand::acquire, repeat);
+    bound.granted = ports_of(bound.dsts, Place::Outbox, &plan::Operand::acquire, repeat);
+    bound.posted = ports_of(bound.dsts, Place::Outbox, &plan::Operand::publish, repeat);
+    bound.released = ports_of(bound.srcs, Place::Inbox, &plan::Operand::publish, repeat);
     return bound;
 }
 

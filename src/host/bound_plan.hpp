@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "plan/plan.hpp"
@@ -17,10 +19,37 @@ struct BoundOperand {
     transport::memory::Fifo* const* fifos = nullptr;  ///< by peer rank; Inbox and Outbox only
 };
 
+/// One end of a FIFO, and the rank at the other.
+struct Port {
+    transport::memory::Fifo* fifo = nullptr;
+    Rank peer = 0;
+};
+
+/// The FIFO ends of a step that one thing is done to, looked up for every repetition s.
+class Ports {
+public:
+    [[nodiscard]] std::span<const Port> at(std::int32_t s) const noexcept {
+        return {all_.data() + static_cast<std::size_t>(s) * stride_, each_};
+    }
+    void set(std::vector<Port> all, std::int32_t repeat, bool constant) {
+        all_ = std::move(all);
+        each_ = constant ? all_.size() : all_.size() / static_cast<std::size_t>(repeat);
+        stride_ = constant ? 0 : each_;
+    }
+
+private:
+    std::vector<Port> all_;
+    std::size_t each_ = 0;
+    std::size_t stride_ = 0;  // 0: the same in every repetition
+};
+
 struct BoundStep {
     plan::Kind kind = plan::Kind::Move;
     bool post = false;
-    bool has_fifo = false;
+    Ports awaited{};   ///< receiving ends whose next message the step needs
+    Ports granted{};   ///< sending ends that the step needs room in
+    Ports posted{};    ///< sending ends whose message is whole after the step
+    Ports released{};  ///< receiving ends whose message the step is the last to read
     std::int32_t rows = 1;
     std::int32_t width = 1;
     plan::Index part{};

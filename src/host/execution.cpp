@@ -38,6 +38,7 @@ void Execution::enter_lane(Cursor& cursor, const BoundLane& lane) {
     cursor.list = &lane.before;
     cursor.loop = 0;
     cursor.tile = 0;
+    cursor.sized = false;
     const plan::Cut& cut = launch_.cut;
     const bool one_cut = cut.parts == 1 && cut.channels == 1 && launch_.count <= cut.chunk &&
                          launch_.input_blocks.empty() && launch_.output_blocks.empty();
@@ -105,6 +106,7 @@ void Execution::enter_tile(Cursor& cursor) {
 }
 
 void Execution::advance(Cursor& cursor) {
+    cursor.sized = false;
     const BoundBlock& block = (*cursor.list)[cursor.block];
     if (++cursor.step < block.steps.size()) return;
     cursor.step = 0;
@@ -140,7 +142,7 @@ void Execution::next_tile(Cursor& cursor) {
     enter_list(cursor);
 }
 
-Execution::Outcome Execution::run_step(const Cursor& cursor, const BoundStep& step) {
+Execution::Outcome Execution::run_step(Cursor& cursor, const BoundStep& step) {
     switch (step.kind) {
         case Kind::Move: return run_move(cursor, step);
         case Kind::Wait: return run_wait(cursor, step);
@@ -149,19 +151,21 @@ Execution::Outcome Execution::run_step(const Cursor& cursor, const BoundStep& st
     return Outcome::Failed;
 }
 
-Execution::Outcome Execution::run_move(const Cursor& cursor, const BoundStep& step) {
-    Extent extent = extent_of(cursor, step, 0);
-    if (extent.range.empty() && !has_elements(cursor, step)) return Outcome::Ran;
-    if (step.has_fifo) {
-        if (!ready(step, cursor.s, extent.inlined)) return Outcome::Blocked;
-        if (!agreed(step, cursor.s, extent.signature)) return Outcome::Failed;
+Execution::Outcome Execution::run_move(Cursor& cursor, const BoundStep& step) {
+    if (!cursor.sized) {
+        cursor.extent = extent_of(cursor, step, 0);
+        cursor.sized = true;
     }
+    Extent extent = cursor.extent;
+    if (extent.range.empty() && !has_elements(cursor, step)) return Outcome::Ran;
+    if (!ready(step, cursor.s, extent.inlined)) return Outcome::Blocked;
+    if (!agreed(step, cursor.s, extent.signature)) return Outcome::Failed;
     reduce_row(cursor, step, extent, 0);
     for (std::int64_t row = 1; row < step.rows; ++row) {
         if (step.part.cj != 0) extent.range = extent_of(cursor, step, row).range;
         reduce_row(cursor, step, extent, row);
     }
-    if (step.has_fifo) publish(step, cursor.s, extent);
+    publish(step, cursor.s, extent);
     return Outcome::Ran;
 }
 
@@ -207,31 +211,18 @@ Execution::Extent Execution::extent_of(const Cursor& cursor, const BoundStep& st
     return extent;
 }
 
-bool Execution::ready(const BoundStep& step, std::int32_t s, bool inlined) const {
-    for (const BoundOperand& operand : step.srcs) {
-        if (!operand.op.acquire || operand.op.place != Place::Inbox) continue;
-        for (std::int64_t f = 0; f < operand.op.fan; ++f) {
-            if (!fifo(operand, s, f).readable()) return false;
-        }
-    }
-    for (const BoundOperand& operand : step.dsts) {
-        if (!operand.op.acquire || operand.op.place != Place::Outbox) continue;
-        for (std::int64_t f = 0; f < operand.op.fan; ++f) {
-            if (!fifo(operand, s, f).writable(inlined)) return false;
-        }
-    }
-    return true;
+bool Execution::ready(const BoundStep& step, std::int32_t s, bool inlined) {
+    const auto has_message = [](const Port& port) { return port.fifo->readable(); };
+    const auto has_room = [inlined](const Port& port) { return port.fifo->writable(inlined); };
+    return std::ranges::all_of(step.awaited.at(s), has_message) && std::ranges::all_of(step.granted.at(s), has_room);
 }
 
 bool Execution::agreed(const BoundStep& step, std::int32_t s, std::uint64_t signature) {
-    for (const BoundOperand& operand : step.srcs) {
-        if (!operand.op.acquire || operand.op.place != Place::Inbox) continue;
-        for (std::int64_t f = 0; f < operand.op.fan; ++f) {
-            const std::uint64_t received = fifo(operand, s, f).read_signature();
-            if (received == signature) continue;
-            disagree({static_cast<Rank>(operand.op.peer.at(s, 0, f)), signature, received});
-            return false;
-        }
+    for (const Port& port : step.awaited.at(s)) {
+        const std::uint64_t received = port.fifo->read_signature();
+        if (received == signature) continue;
+        disagree({port.peer, signature, received});
+        return false;
     }
     return true;
 }
@@ -318,18 +309,12 @@ std::byte* Execution::user_place(const std::byte* base, std::span<const BlockExt
 }
 
 void Execution::publish(const BoundStep& step, std::int32_t s, const Extent& extent) {
-    for (const BoundOperand& operand : step.dsts) {
-        if (!operand.op.publish || operand.op.place != Place::Outbox) continue;
-        for (std::int64_t f = 0; f < operand.op.fan; ++f) {
-            const auto peer = static_cast<std::size_t>(operand.op.peer.at(s, 0, f));
-            traffic_.sent_bytes[peer] += fifo(operand, s, f).post(extent.inlined, extent.signature);
-            ++traffic_.sent_messages[peer];
-        }
+    for (const Port& port : step.posted.at(s)) {
+        const auto peer = static_cast<std::size_t>(port.peer);
+        traffic_.sent_bytes[peer] += port.fifo->post(extent.inlined, extent.signature);
+        ++traffic_.sent_messages[peer];
     }
-    for (const BoundOperand& operand : step.srcs) {
-        if (!operand.op.publish || operand.op.place != Place::Inbox) continue;
-        for (std::int64_t f = 0; f < operand.op.fan; ++f) fifo(operand, s, f).release(extent.inlined);
-    }
+    for (const Port& port : step.released.at(s)) port.fifo->release(extent.inlined);
 }
 
 void Execution::run_post(const Cursor& cursor, const BoundStep& step) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/line_vector.hpp"
 #include "host/bound_plan.hpp"
 #include "reduce/reduce.hpp"
 #include "transport/memory/domain.hpp"
@@ -39,9 +40,9 @@ struct Launch {
 
 /// Bytes and messages to each peer, counted as they move.
 struct Traffic {
-    std::vector<std::uint64_t> sent_bytes;
-    std::vector<std::uint64_t> sent_messages;
-    std::vector<std::uint64_t> direct_bytes;
+    LineVector<std::uint64_t> sent_bytes;
+    LineVector<std::uint64_t> sent_messages;
+    LineVector<std::uint64_t> direct_bytes;
 
     explicit Traffic(Rank nranks)
         : sent_bytes(static_cast<std::size_t>(nranks)),
@@ -88,6 +89,15 @@ public:
 private:
     enum class Outcome : std::uint8_t { Ran, Blocked, Failed };
 
+    /// The elements that a step covers, and what follows from them.
+    struct Extent {
+        plan::Range range{};
+        std::int64_t tile_begin = 0;
+        std::int64_t longest_span = 0;  ///< elements of the step's range for part 0
+        std::uint64_t signature = 0;
+        bool inlined = false;  ///< messages of this tile travel in their lines
+    };
+
     /// Where a lane stands, and how its current tile is cut (for uniform extents).
     struct Cursor {
         const BoundLane* lane = nullptr;
@@ -100,16 +110,9 @@ private:
         std::int64_t tiles = 0;
         plan::Range tile_range{};
         std::int64_t longest = 0;  ///< elements of the tile's longest part
+        Extent extent{};           ///< of the current step's first row, once `sized`
+        bool sized = false;
         bool done = false;
-    };
-
-    /// The elements that a step covers, and what follows from them.
-    struct Extent {
-        plan::Range range{};
-        std::int64_t tile_begin = 0;
-        std::int64_t longest_span = 0;  ///< elements of the step's range for part 0
-        std::uint64_t signature = 0;
-        bool inlined = false;  ///< messages of this tile travel in their lines
     };
 
     bool run_lane(Cursor& cursor);
@@ -120,14 +123,14 @@ private:
     void enter_lane(Cursor& cursor, const BoundLane& lane);
     std::int64_t tiles_of(int channel) const;
 
-    Outcome run_step(const Cursor& cursor, const BoundStep& step);
-    Outcome run_move(const Cursor& cursor, const BoundStep& step);
+    Outcome run_step(Cursor& cursor, const BoundStep& step);
+    Outcome run_move(Cursor& cursor, const BoundStep& step);
     Outcome run_wait(const Cursor& cursor, const BoundStep& step);
     void run_post(const Cursor& cursor, const BoundStep& step);
 
     Extent extent_of(const Cursor& cursor, const BoundStep& step, std::int64_t row) const;
     bool has_elements(const Cursor& cursor, const BoundStep& step) const;
-    bool ready(const BoundStep& step, std::int32_t s, bool inlined) const;
+    static bool ready(const BoundStep& step, std::int32_t s, bool inlined);
     bool agreed(const BoundStep& step, std::int32_t s, std::uint64_t signature);
     void reduce_row(const Cursor& cursor, const BoundStep& step, const Extent& extent, std::int64_t row);
     void publish(const BoundStep& step, std::int32_t s, const Extent& extent);
@@ -151,12 +154,12 @@ private:
     State state_ = State::Done;
     Disagreement disagreement_{};
     std::size_t cursors_in_use_ = 0;
-    std::vector<Cursor> cursors_;
-    std::vector<void*> dsts_;
-    std::vector<const void*> srcs_;
+    LineVector<Cursor> cursors_;
+    LineVector<void*> dsts_;
+    LineVector<const void*> srcs_;
     // How often this rank has posted on each of its counters, and awaited each peer's, in this operation.
-    std::vector<std::uint32_t> posts_;
-    std::vector<std::uint32_t> waits_;
+    LineVector<std::uint32_t> posts_;
+    LineVector<std::uint32_t> waits_;
 };
 
 }  // namespace rondo::host

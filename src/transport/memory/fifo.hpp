@@ -27,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/line_vector.hpp"
 #include "transport/doorbell.hpp"
 
 namespace rondo::transport::memory {
@@ -211,7 +212,7 @@ private:
     std::atomic<std::uint64_t>& consumed_;  // written by the receiver, read by the sender
     Line* const lines_;
     std::byte* data_;
-    std::vector<std::uint64_t> slot_messages_;  // the sender's: number of the last message in each slot
+    LineVector<std::uint64_t> slot_messages_;  // the sender's: number of the last message in each slot
 
     // The sender's own; on lines that the receiver does not touch.
     alignas(128) std::uint64_t posted_ = 0;
