@@ -10,7 +10,7 @@ namespace rondo::bootstrap {
 
 struct Resources {
     std::ptrdiff_t descriptors = count("/proc/self/fd");
-    std::ptrdiff_t threads = count("/proc/self/task");
+    std::ptrdiff_t threads = count_threads();
 
     bool operator==(const Resources&) const = default;
 
@@ -26,6 +26,17 @@ struct Resources {
     }
 
 private:
+    /// The thread sanitizer runs a thread of its own from the first one on that the program starts: it is not ours.
+    static std::ptrdiff_t count_threads() {
+        static const bool started = [] {
+            std::thread([] {}).join();
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));  // until it has left /proc
+            return true;
+        }();
+        static_cast<void>(started);
+        return count("/proc/self/task");
+    }
+
     static std::ptrdiff_t count(const char* folder) {
         return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
     }
