@@ -1,8 +1,11 @@
 #pragma once
 // The file descriptors of this process that its forked children must not keep. Used by ProcessDescriptor and Runtime.
 
+#include <cerrno>
+#include <fstream>
 #include <mutex>
 #include <set>
+#include <string>
 
 namespace rondo {
 
@@ -17,10 +20,19 @@ public:
     /// In a forked child: closes all.
     void close_all() noexcept;
 
-    /// Raises the soft limit of descriptors to the hard one; false where nothing was gained.
-    static bool raise_limit() noexcept;
+    /// `attempt()`; where that is false for want of descriptors (errno EMFILE), raises the process's soft limit of them
+    /// to the hard one and tries again.
+    template <class Attempt>
+    static bool with_room(Attempt&& attempt) {
+        return attempt() || (errno == EMFILE && raise_limit() && attempt());
+    }
+    /// A file to read, opened with_room(). Not open on failure.
+    static std::ifstream read(const std::string& path);
 
 private:
+    /// True where another attempt may go better: other threads raise it too.
+    static bool raise_limit() noexcept;
+
     std::mutex mutex_;
     std::set<int> open_;
 };

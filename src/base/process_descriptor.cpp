@@ -12,9 +12,18 @@ void DescriptorTable::close_all() noexcept {
 
 bool DescriptorTable::raise_limit() noexcept {
     rlimit limit{};
-    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return false;
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
     limit.rlim_cur = limit.rlim_max;
     return ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+std::ifstream DescriptorTable::read(const std::string& path) {
+    std::ifstream file;
+    with_room([&] {
+        file.open(path);
+        return file.is_open();
+    });
+    return file;
 }
 
 ProcessDescriptor ProcessDescriptor::keep(int fd) {

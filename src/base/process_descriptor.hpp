@@ -27,8 +27,8 @@ public:
     template <class Make>
     static ProcessDescriptor open(Make&& make) {
         const std::lock_guard lock(Runtime::get().descriptors().mutex());
-        int fd = make();
-        if (fd < 0 && errno == EMFILE && DescriptorTable::raise_limit()) fd = make();
+        int fd = -1;
+        DescriptorTable::with_room([&] { return (fd = make()) >= 0; });
         return keep(fd);
     }
 

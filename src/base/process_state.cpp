@@ -6,6 +6,8 @@
 #include <sstream>
 #include <string>
 
+#include "base/descriptor_table.hpp"
+
 namespace rondo {
 
 namespace {
@@ -13,7 +15,7 @@ namespace {
 /// The fields after the name: the state first. The name is in parentheses and may hold anything.
 std::istringstream fields_of(pid_t pid) {
     std::string line;
-    std::ifstream file(fmt::format("/proc/{}/stat", pid));
+    std::ifstream file = DescriptorTable::read(fmt::format("/proc/{}/stat", pid));
     std::getline(file, line);
     const std::size_t name_end = line.rfind(')');
     return std::istringstream(name_end == std::string::npos ? "" : line.substr(name_end + 1));

@@ -5,6 +5,8 @@
 
 #include <fstream>
 
+#include "base/descriptor_table.hpp"
+
 namespace rondo::bootstrap {
 
 namespace {
@@ -18,7 +20,7 @@ std::uint64_t inode_of(const char* path) {
 
 std::string default_host_id() {
     std::string boot;
-    std::ifstream file("/proc/sys/kernel/random/boot_id");
+    std::ifstream file = DescriptorTable::read("/proc/sys/kernel/random/boot_id");
     std::getline(file, boot);
     if (boot.empty()) return {};
     return fmt::format("{}/net:{}", boot, inode_of("/proc/self/ns/net"));

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/descriptor_table.hpp"
 #include "base/error.hpp"
 #include "base/parse.hpp"
 
@@ -67,7 +68,8 @@ private:
 
 std::vector<Interface> list_interfaces() {
     ifaddrs* first = nullptr;
-    if (::getifaddrs(&first) != 0) throw make_system_error(errno, "listing the network interfaces");
+    if (!DescriptorTable::with_room([&] { return ::getifaddrs(&first) == 0; }))
+        throw make_system_error(errno, "listing the network interfaces");
     const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(first, ::freeifaddrs);
     std::vector<Interface> interfaces;
     for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {

@@ -99,8 +99,8 @@ std::shared_ptr<Session> Session::open(const SessionOptions& options, Events& ev
         if (options.service == nullptr) throw Error(Code::InvalidUsage, "this unique id needs a service");
         options.service->start(options.settings);
     }
-    std::shared_ptr<Session> session(new Session);
-    session->core_ = std::make_shared<SessionCore>(options, identity, introduce(options, identity), events);
+    auto core = std::make_shared<SessionCore>(options, identity, introduce(options, identity), events);
+    std::shared_ptr<Session> session(new Session(std::move(core)));
     session->root_text_ = identity.local ? "this process" : bootstrap::describe(identity.root);
     session->core_->post([core = session->core_] { core->start(); });
     return session;

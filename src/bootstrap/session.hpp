@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/cause.hpp"
@@ -193,7 +194,7 @@ public:
     void close();
 
 private:
-    Session() = default;
+    explicit Session(std::shared_ptr<SessionCore> core) : core_(std::move(core)) {}
 
     std::shared_ptr<SessionCore> core_;
     std::string root_text_;

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <ctime>
+#include <string>
 #include <thread>
 
 #include "bootstrap/session.hpp"
@@ -162,6 +165,31 @@ TEST(Scale, ASoftLimitOfDescriptorsIsRaised) {
     ::getrlimit(RLIMIT_NOFILE, &now);
     EXPECT_EQ(now.rlim_cur, old.rlim_max);
     ::setrlimit(RLIMIT_NOFILE, &old);
+}
+
+TEST(Scale, AHardLimitOfDescriptorsIsAnError) {
+    // In a process of its own: a hard limit does not come back.
+    const pid_t child = ::fork();
+    if (child == 0) {
+        Service service;
+        service.start(Settings{});
+        const UniqueId id = make_unique_id(service, Settings{});
+        const rlimit none{0, 0};
+        int status = 1;
+        if (::setrlimit(RLIMIT_NOFILE, &none) == 0) {
+            try {
+                Owner owner;
+                Session::open(options_for(&service, id, 2), owner);
+            } catch (const Error& error) {
+                status = std::string(error.what()).find("Too many open files") == std::string::npos ? 2 : 0;
+            }
+        }
+        ::_exit(status);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(Scale, AnIdleServiceUsesNoCpu) {
