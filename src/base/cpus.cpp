@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/descriptor_table.hpp"
 #include "base/parse.hpp"
 
 namespace rondo {
@@ -35,7 +36,7 @@ double smaller_limit(double a, double b) noexcept {
 
 /// cgroup v2: "max 100000" or "150000 100000" (quota and period in microseconds).
 double quota_v2(const std::string& directory) {
-    std::ifstream file(directory + "/cpu.max");
+    std::ifstream file = DescriptorTable::read(directory + "/cpu.max");
     double quota = 0;
     double period = 0;
     return file >> quota >> period && period > 0 ? quota / period : 0;
@@ -43,8 +44,8 @@ double quota_v2(const std::string& directory) {
 
 /// cgroup v1: -1 is no limit.
 double quota_v1(const std::string& directory) {
-    std::ifstream quota_file(directory + "/cpu.cfs_quota_us");
-    std::ifstream period_file(directory + "/cpu.cfs_period_us");
+    std::ifstream quota_file = DescriptorTable::read(directory + "/cpu.cfs_quota_us");
+    std::ifstream period_file = DescriptorTable::read(directory + "/cpu.cfs_period_us");
     double quota = 0;
     double period = 0;
     return quota_file >> quota && period_file >> period && quota > 0 && period > 0 ? quota / period : 0;
@@ -64,7 +65,7 @@ double quota_along(const std::string& mount, std::string_view path, double (*quo
 }
 
 double cgroup_quota(const std::string& root) {
-    std::ifstream groups(root + "/proc/self/cgroup");
+    std::ifstream groups = DescriptorTable::read(root + "/proc/self/cgroup");
     double limit = 0;
     std::string line;
     while (std::getline(groups, line)) {  // "0::/path" (v2) or "4:cpu,cpuacct:/path" (v1)
@@ -88,7 +89,7 @@ double cgroup_quota(const std::string& root) {
 }
 
 std::string cpu_model() {
-    std::ifstream info("/proc/cpuinfo");
+    std::ifstream info = DescriptorTable::read("/proc/cpuinfo");
     std::string line;
     while (std::getline(info, line)) {
         if (line.rfind("model name", 0) == 0) {

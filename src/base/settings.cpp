@@ -11,6 +11,7 @@
 #include <iterator>
 #include <optional>
 
+#include "base/descriptor_table.hpp"
 #include "base/error.hpp"
 #include "base/parse.hpp"
 #include "base/settings_registry.hpp"
@@ -32,7 +33,7 @@ void append(SettingsInput& all, SettingsInput&& more) {
 /// Adds the assignments of the file. A file that the user named must be readable; a default one may be missing.
 void add_file(SettingsInput& input, const std::string& path, bool required) {
     errno = 0;
-    std::ifstream file(path, std::ios::binary);
+    std::ifstream file = DescriptorTable::read(path);
     std::string text;
     if (file) {
         text.resize(kMostFileBytes + 1);

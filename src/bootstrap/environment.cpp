@@ -13,6 +13,7 @@
 #include <fstream>
 #include <memory>
 
+#include "base/descriptor_table.hpp"
 #include "base/error.hpp"
 #include "base/parse.hpp"
 #include "base/runtime.hpp"
@@ -114,7 +115,7 @@ Launch find_launch(const Settings& settings, const Variables& variables) {
 }
 
 std::string read_secret(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
+    std::ifstream file = DescriptorTable::read(path);
     std::string text(kMostSecretBytes + 2, '\0');
     file.read(text.data(), static_cast<std::streamsize>(text.size()));
     if (!file.is_open() || file.bad()) {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/descriptor_table.hpp"
 #include "base/error.hpp"
 #include "plan/format.hpp"
 #include "plan/verify/verify.hpp"
@@ -35,7 +36,7 @@ void prove(const std::vector<plan::Plan>& plans, std::uint32_t slots) {
 
 std::vector<plan::Plan> load_plans(const std::string& file, Rank nranks, std::uint32_t slots) {
     if (file.empty()) return {};
-    std::ifstream stream(file);
+    std::ifstream stream = DescriptorTable::read(file);
     std::stringstream text;
     if (!stream || !(text << stream.rdbuf())) {
         throw make_error(Code::InvalidArgument, "RONDO_PLAN_FILE={}: the file cannot be read", file);

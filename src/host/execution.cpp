@@ -156,10 +156,10 @@ Execution::Outcome Execution::run_move(Cursor& cursor, const BoundStep& step) {
         cursor.extent = extent_of(cursor, step, 0);
         cursor.sized = true;
     }
+    if (cursor.extent.range.empty() && !has_elements(cursor, step)) return Outcome::Ran;
+    if (!ready(step, cursor.s, cursor.extent.inlined)) return Outcome::Blocked;
+    if (!agreed(step, cursor.s, cursor.extent.signature)) return Outcome::Failed;
     Extent extent = cursor.extent;
-    if (extent.range.empty() && !has_elements(cursor, step)) return Outcome::Ran;
-    if (!ready(step, cursor.s, extent.inlined)) return Outcome::Blocked;
-    if (!agreed(step, cursor.s, extent.signature)) return Outcome::Failed;
     reduce_row(cursor, step, extent, 0);
     for (std::int64_t row = 1; row < step.rows; ++row) {
         if (step.part.cj != 0) extent.range = extent_of(cursor, step, row).range;
