@@ -158,7 +158,7 @@ void run_plan(benchmark::State& state, bool waits) {
     measure(state, [&](Rank rank) {
         const host::BoundPlan bound(shape->build({.nranks = 2}, rank), 4096, domain);
         host::Traffic traffic(2);
-        host::Execution execution(domain, rank, traffic);
+        host::Execution execution(domain, rank, traffic, true);
         Patience patience(domain);
         const transport::WaitPolicy policy = transport::wait_policy(2, 2, -1);
         const reduce::Kernel kernel = reduce::kernel_for(DataType::Float32, ReduceOp::Sum);

@@ -113,12 +113,13 @@ DataType check_type(rondoDataType_t type, const char* function) {
 }
 
 std::int64_t check_bytes(std::size_t count, DataType type, Rank blocks, const char* function) {
-    constexpr auto kMost = static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max());
-    if (count > kMost / size_of(type) / static_cast<std::size_t>(blocks)) {
+    std::int64_t bytes = 0;
+    std::int64_t all = 0;
+    if (__builtin_mul_overflow(count, size_of(type), &bytes) || __builtin_mul_overflow(bytes, blocks, &all)) {
         throw make_error(Code::InvalidArgument, "{}: count {} of {} ({} bytes each, {} blocks) passes 2^63 - 1 bytes",
                          function, count, name_of(type), size_of(type), blocks);
     }
-    return static_cast<std::int64_t>(count * size_of(type));
+    return bytes;
 }
 
 comm::Call check(const Arguments& a, Rank rank, Rank nranks) {

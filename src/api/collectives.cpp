@@ -11,8 +11,8 @@ using rondo::plan::Collective;
 rondoResult_t collective(const rondo::api::Arguments& arguments, rondoComm_t handle, rondoStream_t stream) {
     return rondo::api::guarded([&] {
         rondo::comm::Communicator& comm = rondo::api::open_handle(handle, arguments.function);
-        const rondo::comm::Call call = rondo::api::check(arguments, comm.rank(), comm.nranks());
-        rondo::comm::submit(comm, {.call = call, .transfers = {}}, rondo::api::open_stream(stream));
+        rondo::comm::submit(comm, {.call = rondo::api::check(arguments, comm.rank(), comm.nranks()), .transfers = {}},
+                            rondo::api::open_stream(stream));
     });
 }
 

@@ -103,7 +103,7 @@ constexpr std::uint64_t hash_of(const PackedCall& call, std::uint64_t plan_hash)
 /// The signature that every message and record of a call carries. It goes on from that of the call before: ranks that
 /// have disagreed in a call that needed nothing of each other find out in their next.
 constexpr std::uint64_t signature_of(std::uint64_t sequence, std::uint64_t call_hash, std::uint64_t before) noexcept {
-    return mix(mix(call_hash, sequence), before);
+    return mix(call_hash ^ sequence, before);
 }
 
 /// The signature of a transfer: both ends must name the same number of bytes. It is no hash, so that whoever meets the

@@ -309,7 +309,7 @@ Code Communicator::wait_beside(MessageBatch& batch, const Patience& patience) {
         if (engine_->messages) engine_->watch.add_messages(*engine_->messages);
         const Code code = drive_beside(batch);
         if (code != Code::Success && engine_->messages) engine_->messages->drop(batch);
-        seat_.leave();
+        seat_.leave_beside();
         if (code != Code::Success) return code;
     }
     return Code::Success;

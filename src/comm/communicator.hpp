@@ -147,7 +147,7 @@ private:
             : routes(team, rank, options),
               plans(team, routes, rank, options),
               traffic(team.nranks()),
-              execution(team.domain(), rank, traffic),
+              execution(team.domain(), rank, traffic, team.wait_policy().spins()),
               watch(team, routes, rank, execution) {}
     };
 

@@ -138,7 +138,7 @@ void Group::launch(Batch& batch) {
     }
 }
 
-void submit(Communicator& comm, Operation operation, Stream* stream) {
+void submit(Communicator& comm, Operation&& operation, Stream* stream) {
     if (Group::current().open()) {
         Group::current().add(comm, std::move(operation), stream);
     } else if (stream != nullptr) {

@@ -51,6 +51,6 @@ private:
 
 /// Runs an operation now (stream null), on the stream, or with the open group. Errors (thrown): as Communicator::begin,
 /// and the first cause if the operation fails.
-void submit(Communicator& comm, Operation operation, Stream* stream);
+void submit(Communicator& comm, Operation&& operation, Stream* stream);
 
 }  // namespace rondo::comm

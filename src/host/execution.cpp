@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "transport/wait.hpp"
+
 namespace rondo::host {
 
 using plan::Kind;
@@ -153,19 +155,25 @@ Execution::Outcome Execution::run_step(Cursor& cursor, const BoundStep& step) {
 
 Execution::Outcome Execution::run_move(Cursor& cursor, const BoundStep& step) {
     if (!cursor.sized) {
-        cursor.extent = extent_of(cursor, step, 0);
+        size_row(cursor, step, 0, cursor.extent);
         cursor.sized = true;
     }
     if (cursor.extent.range.empty() && !has_elements(cursor, step)) return Outcome::Ran;
-    if (!ready(step, cursor.s, cursor.extent.inlined)) return Outcome::Blocked;
-    if (!agreed(step, cursor.s, cursor.extent.signature)) return Outcome::Failed;
-    Extent extent = cursor.extent;
-    reduce_row(cursor, step, extent, 0);
-    for (std::int64_t row = 1; row < step.rows; ++row) {
-        if (step.part.cj != 0) extent.range = extent_of(cursor, step, row).range;
-        reduce_row(cursor, step, extent, row);
+    const int most = cursors_in_use_ == 1 ? polls_ : 0;
+    for (int polls = 0; !ready(step, cursor.s, cursor.extent.inlined); ++polls) {
+        if (polls == most) return Outcome::Blocked;
+        transport::relax();
     }
-    publish(step, cursor.s, extent);
+    if (!agreed(step, cursor.s, cursor.extent.signature)) return Outcome::Failed;
+    reduce_row(cursor, step, cursor.extent, 0);
+    if (step.rows > 1) {
+        Extent extent = cursor.extent;
+        for (std::int64_t row = 1; row < step.rows; ++row) {
+            if (step.part.cj != 0) extent.range = extent_of(cursor, step, row).range;
+            reduce_row(cursor, step, extent, row);
+        }
+    }
+    publish(step, cursor.s, cursor.extent);
     return Outcome::Ran;
 }
 
@@ -179,9 +187,15 @@ bool Execution::has_elements(const Cursor& cursor, const BoundStep& step) const 
 }
 
 Execution::Extent Execution::extent_of(const Cursor& cursor, const BoundStep& step, std::int64_t row) const {
+    Extent extent;
+    size_row(cursor, step, row, extent);
+    return extent;
+}
+
+/// Sets every field of `extent`, where it stands: a copy right after would wait for the stores.
+void Execution::size_row(const Cursor& cursor, const BoundStep& step, std::int64_t row, Extent& extent) const {
     const plan::Cut& cut = launch_.cut;
     const std::int64_t part = step.part.at(cursor.s, row, 0);
-    Extent extent;
     std::int64_t longest = cursor.longest;
     std::span<const BlockExtent> blocks;
     if (step.sizing != nullptr) {
@@ -208,7 +222,6 @@ Execution::Extent Execution::extent_of(const Cursor& cursor, const BoundStep& st
     }
     const auto message = static_cast<std::size_t>(longest * plan_->plan().message_parts) * launch_.element_bytes;
     extent.inlined = plan_->inlines() && message <= transport::memory::kInline;
-    return extent;
 }
 
 bool Execution::ready(const BoundStep& step, std::int32_t s, bool inlined) {

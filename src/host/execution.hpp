@@ -66,8 +66,11 @@ enum class State : std::uint8_t {
 /// One operation of one rank. Reused from operation to operation; allocates only when a plan is wider than any before.
 class Execution {
 public:
-    Execution(transport::memory::Domain& domain, Rank rank, Traffic& traffic)
-        : domain_(domain), rank_(rank), traffic_(traffic) {}
+    /// `patient`: the step of an only lane that lacks something looks for it a few times more before progress()
+    /// returns. It may come from another core at any moment, and a short loop sees it earlier than the caller's long
+    /// one; no good where the other rank needs this core.
+    Execution(transport::memory::Domain& domain, Rank rank, Traffic& traffic, bool patient)
+        : domain_(domain), rank_(rank), traffic_(traffic), polls_(patient ? kPolls : 0) {}
 
     /// What the next start() will launch, and after it what is being launched. Changed between operations only.
     [[nodiscard]] Launch& launch() noexcept { return launch_; }
@@ -129,6 +132,7 @@ private:
     void run_post(const Cursor& cursor, const BoundStep& step);
 
     Extent extent_of(const Cursor& cursor, const BoundStep& step, std::int64_t row) const;
+    void size_row(const Cursor& cursor, const BoundStep& step, std::int64_t row, Extent& extent) const;
     bool has_elements(const Cursor& cursor, const BoundStep& step) const;
     static bool ready(const BoundStep& step, std::int32_t s, bool inlined);
     bool agreed(const BoundStep& step, std::int32_t s, std::uint64_t signature);
@@ -146,9 +150,12 @@ private:
     [[nodiscard]] bool has_posted(int channel, int tag, Rank owner) const noexcept;
     void disagree(const Disagreement& found) noexcept;
 
+    static constexpr int kPolls = 16;
+
     transport::memory::Domain& domain_;
     const Rank rank_;
     Traffic& traffic_;
+    const int polls_;  // in vain, of one step
     const BoundPlan* plan_ = nullptr;
     Launch launch_{};
     State state_ = State::Done;

@@ -4,12 +4,9 @@
 // Memory order. The poster stores its news (release) and then loads `sleeping`. The sleeper stores `sleeping`, polls
 // everything once more, and only then sleeps. Without more, both loads could miss the other's store (Dekker's problem).
 // A full barrier after every post would cost the fast path its store's whole way to the other core, so the rare side
-// pays for both: between its store and its last poll the sleeper calls membarrier(2), which executes a full barrier on
-// every core that runs a thread of this process. The poster's load follows its store in program order (the signal fence
-// keeps the compiler from swapping them), so that barrier falls either before its load, which then sees the flag, or
-// after its store, which the last poll then sees. Where the kernel has no membarrier, sleeps are kept short instead:
-// a wake-up that was missed costs kBlindSleep at most. Between the last poll and the sleep the kernel compares `word`,
-// which every wake changes.
+// pays for both: between its store and its last poll the sleeper executes a barrier on every core that a poster may run
+// on (base/process_barrier.hpp). Where the kernel has none, sleeps are kept short instead: a wake-up that was missed
+// costs kBlindSleep at most. Between the last poll and the sleep the kernel compares `word`, which every wake changes.
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -20,6 +17,8 @@
 #include <climits>
 #include <cstdint>
 #include <ctime>
+
+#include "base/process_barrier.hpp"
 
 namespace rondo::transport {
 
@@ -66,28 +65,23 @@ public:
 private:
     static constexpr std::int64_t kBlindSleep = 500'000;  // nanoseconds
 
-    /// Registers the process for expedited barriers among its own threads, once.
-    static bool has_membarrier() noexcept {
-        static const bool registered = ::syscall(SYS_membarrier, kRegister, 0, 0) == 0;
-        return registered;
-    }
-
     [[nodiscard]] bool blind() const noexcept {
         const std::uint32_t scope = scope_.load(std::memory_order_relaxed);
-        return scope == Blind || (scope == Private && !has_membarrier());
+        return scope == Blind || (scope == Private && !has_process_barrier());
     }
 
     void barrier_everywhere() const noexcept {
         if (blind()) return;
-        const bool shared = scope_.load(std::memory_order_relaxed) == Shared;
-        ::syscall(SYS_membarrier, shared ? kBarrierGlobal : kBarrier, 0, 0);
+        if (scope_.load(std::memory_order_relaxed) == Shared) {
+            ::syscall(SYS_membarrier, kBarrierGlobal, 0, 0);
+        } else {
+            process_barrier();
+        }
     }
 
-    // MEMBARRIER_CMD_GLOBAL_EXPEDITED, MEMBARRIER_CMD_PRIVATE_EXPEDITED and their registrations (linux/membarrier.h).
+    // MEMBARRIER_CMD_GLOBAL_EXPEDITED and its registration (linux/membarrier.h).
     static constexpr int kBarrierGlobal = 1 << 1;
     static constexpr int kRegisterGlobal = 1 << 2;
-    static constexpr int kBarrier = 1 << 3;
-    static constexpr int kRegister = 1 << 4;
 
     /// Who rings: threads of this process, processes that all have registered for barriers, or some that could not.
     enum Scope : std::uint32_t { Private = 0, Shared = 1, Blind = 2 };

@@ -12,6 +12,15 @@ namespace rondo::transport {
 
 using Clock = std::chrono::steady_clock;
 
+/// Between two polls: tells the core that this is one.
+inline void relax() noexcept {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("isb" ::: "memory");
+#endif
+}
+
 /// What a waiter looks at besides its own condition.
 class Watch {
 public:
@@ -40,6 +49,8 @@ struct WaitPolicy {
     std::chrono::nanoseconds spin{2'000};       ///< polling with a pause instruction; 0 where cores are short
     std::chrono::nanoseconds yield{50'000};     ///< then giving up the core between polls, at least kYields times
     std::chrono::nanoseconds tick{50'000'000};  ///< longest sleep before the next examine()
+    /// A core that others wait for is given up at the first poll in vain; polls in a row cost them more than they save.
+    [[nodiscard]] bool spins() const noexcept { return spin.count() > 0; }
 };
 
 /// The policy for `local_ranks` ranks that run on `cores` usable cores; `spin_us` < 0 adapts to the cores, else it is
@@ -62,7 +73,7 @@ public:
 
     /// After a poll that found nothing. Returns Success to poll again, else the reason to give up.
     Code pause() noexcept {
-        if (rung_ == Rung::Spin && ++polls_ % kPollsPerLook != 0) {
+        if (rung_ == Rung::Spin && policy_.spins() && ++polls_ % kPollsPerLook != 0) {
             relax();
             return Code::Success;
         }
@@ -80,14 +91,6 @@ private:
     enum class Rung : std::uint8_t { Spin, Yield, Announced };
     static constexpr std::uint32_t kPollsPerLook = 32;
     static constexpr std::uint32_t kYields = 8;
-
-    static void relax() noexcept {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#elif defined(__aarch64__)
-        asm volatile("isb" ::: "memory");
-#endif
-    }
 
     Code look() noexcept;
     Code announce() noexcept;

@@ -80,7 +80,7 @@ struct Exchange {
     struct Side {
         Side(transport::memory::Domain& domain, Rank rank, std::int64_t bytes, std::uint64_t signature)
             : traffic(2),
-              execution(domain, rank, traffic),
+              execution(domain, rank, traffic, true),
               plan(plan::build_group(2, rank, std::vector<plan::GroupOp>{{.peer = 1 - rank, .send = rank == 0}}), 256,
                    domain),
               data(static_cast<std::size_t>(bytes) + 1),

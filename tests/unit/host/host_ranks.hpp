@@ -215,7 +215,7 @@ private:
 /// A rank with the jobs that it runs one after another.
 struct HostRank {
     HostRank(transport::memory::Domain& domain, Rank rank)
-        : traffic(domain.nranks()), execution(domain, rank, traffic) {}
+        : traffic(domain.nranks()), execution(domain, rank, traffic, true) {}
     Traffic traffic;
     Execution execution;
     std::vector<std::unique_ptr<RankJob>> jobs{};

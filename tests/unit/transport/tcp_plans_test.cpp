@@ -263,7 +263,7 @@ std::int32_t element_of(Rank from, Rank to, int number, std::int64_t i) {
 /// One rank's group: its operations in an order of its own, their buffers.
 struct GroupRank {
     GroupRank(Rank own, Rank nranks, Networks& networks, memory::Domain& domain)
-        : rank(own), traffic(nranks), execution(domain, own, traffic) {
+        : rank(own), traffic(nranks), execution(domain, own, traffic, false) {
         std::vector<plan::GroupOp> ops;
         std::vector<int> numbers;
         for (int number = 0; number < kMessages; ++number) {
