@@ -247,6 +247,7 @@ TEST(Waiter, RestartBeginsTheLadderAnew) {
     watch.answer = Code::Success;
     Doorbell bell;
     WaitPolicy policy = sleepy_policy();
+    policy.spin = 5ms;
     policy.tick = 100us;
     Waiter waiter(policy, bell, watch);
     while (watch.examined < 3) ASSERT_EQ(waiter.pause(), Code::Success);
