@@ -22,9 +22,9 @@ inline constexpr std::array<std::string_view, 9> kCollectiveNames{"all_reduce", 
                                                                   "all_to_all_v", "send_recv",      "barrier"};
 
 /// In the order of plan::Algorithm, with the names that plan::name_of gives.
-inline constexpr std::array<std::string_view, 13> kAlgorithmNames{
+inline constexpr std::array<std::string_view, 14> kAlgorithmNames{
     "ring",         "tree", "one_shot", "two_shot", "halving_doubling", "bruck", "pairwise", "pat",
-    "hierarchical", "nvls", "direct",   "group",    "dissemination"};
+    "hierarchical", "nvls", "direct",   "group",    "dissemination",    "staged"};
 
 class AlgorithmRules {
 public:

@@ -200,7 +200,7 @@ std::vector<SettingSpec> make_specs() {
         seconds("RONDO_STALL_WARNING", &Settings::stall_warning, 0, 1e6,
                 "a wait as long as this is reported by a warning; 0: never"),
         size("RONDO_BUFFSIZE", &Settings::buffsize, 16 * kKiB, kGiB,
-             "bytes of the FIFO between two ranks, all its slots together"),
+             "bytes of the FIFO between two ranks, all its slots together; a rank's window has four times as many"),
         integer("RONDO_NSLOTS", &Settings::nslots, 1, 64, "slots of the FIFO between two ranks"),
         integer("RONDO_SPIN_US", &Settings::spin_us, -1, 1'000'000,
                 "microseconds that a wait spins before it yields the core; -1: by the number of free cores"),

@@ -51,7 +51,7 @@ Options resolve(const Config& config, const Settings& settings) {
                     .protocol = protocol_of(settings.proto),
                     .verification = settings.verify_plans,
                     .filter = {.rules = settings.algo},
-                    .channels = std::max(settings.nchannels, 1),
+                    .channels = settings.nchannels,
                     .plan_file = settings.plan_file,
                     .transports = settings.transport,
                     .flows = std::max(settings.nsocks, 1),

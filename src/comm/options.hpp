@@ -37,8 +37,8 @@ struct Options {
     plan::Protocol protocol = plan::Protocol::Auto;
     VerifyPlans verification = VerifyPlans::Auto;
     AlgorithmFilter filter;
-    std::int32_t channels = 1;
-    std::string plan_file;  ///< "": none
+    std::int32_t channels = 0;  ///< of every plan; 0: as many as suit the shape
+    std::string plan_file;      ///< "": none
     Transports transports;
     std::int32_t flows = 1;  ///< connections between two ranks
     Settings settings;       ///< as they were at init

@@ -27,6 +27,7 @@ std::uint64_t shared_hash(const plan::Plan& plan, std::int64_t chunk_bytes) {
                       .parts = plan.parts,
                       .message_parts = plan.message_parts,
                       .scratch_blocks = plan.scratch_blocks,
+                      .window = plan.window,
                       .protocol = plan.protocol};
     common.channels.resize(plan.channels.size());
     return plan::hash_of(common) ^ static_cast<std::uint64_t>(chunk_bytes) * 0x9e3779b97f4a7c15U;
@@ -49,6 +50,7 @@ CachedPlan::CachedPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::Fif
     id = fmt::format("{}/{}/n{}/c{}/chunk{}/{:016x}", plan::name_of(made.collective), plan::name_of(made.algorithm),
                      made.nranks, made.channels.size(), chunk_bytes, hash);
     for (std::size_t i = 0; i < cuts_.size(); ++i) cuts_[i] = cut_of(made, chunk_bytes, std::int64_t{1} << i);
+    if (made.window) return;
     scratch_bytes_ = static_cast<std::size_t>(made.scratch_blocks * chunk_bytes * made.parts) * made.channels.size();
 }
 
@@ -63,13 +65,13 @@ const CachedPlan& PlanCache::lookup(const Call& call) {
         return *cached;
     }
     const Placement& placement = team_.placement();
-    const plan::Facts facts{.nranks = team_.nranks(),
-                            .root = call.root,
-                            .channels = options_.channels,
-                            .hosts = placement.one_memory() ? std::vector<std::vector<Rank>>{} : placement.groups,
-                            .slots = static_cast<std::int32_t>(options_.slots)};
+    plan::Facts facts{.nranks = team_.nranks(),
+                      .root = call.root,
+                      .hosts = placement.one_memory() ? std::vector<std::vector<Rank>>{} : placement.groups,
+                      .slots = static_cast<std::int32_t>(options_.slots)};
     const plan::Shape& shape =
         choose_shape(call.collective, total_bytes(call, team_.nranks()), facts, reach_of(placement), options_.filter);
+    facts.channels = channels_for(shape, facts.nranks, options_);
     std::unique_ptr<CachedPlan>& cached = plans_[{call.collective, Origin::Built, shape.algorithm, call.root}];
     if (!cached) {
         if (options_.verification == VerifyPlans::On ||

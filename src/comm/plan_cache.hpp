@@ -30,7 +30,7 @@ struct CachedPlan {
     [[nodiscard]] const plan::Cut& cut_for(std::size_t element_bytes) const noexcept {
         return cuts_[static_cast<std::size_t>(std::countr_zero(element_bytes))];
     }
-    /// Bytes of scratch that a launch needs.
+    /// Bytes of scratch that a launch needs; 0 where scratch is in windows.
     [[nodiscard]] std::size_t scratch_bytes() const noexcept { return scratch_bytes_; }
 
 private:

@@ -50,6 +50,10 @@ transport::memory::Fifo& Routes::fifo(int channel, Rank source, Rank destination
     return network_->fifo(channel, source, destination, tag, long_messages);
 }
 
+std::byte* Routes::window(Rank rank) {
+    return team_.placement().share_memory(rank_, rank) ? team_.domain().window(rank) : nullptr;
+}
+
 void Routes::wake() noexcept {
     team_.domain().bell(rank_).ring();
     if (network_) network_->wake();

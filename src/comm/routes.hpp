@@ -21,6 +21,8 @@ public:
 
     transport::memory::Fifo& fifo(int channel, Rank source, Rank destination, int tag, bool long_messages) override;
     [[nodiscard]] std::size_t slot_bytes() const noexcept override { return team_.domain().slot_bytes(); }
+    std::byte* window(Rank rank) override;
+    [[nodiscard]] std::size_t window_bytes() const noexcept override { return team_.domain().window_bytes(); }
 
     /// Moves what the network can move without blocking. True if anything moved.
     bool progress() noexcept { return network_ && network_->progress(); }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "transport/fifos.hpp"
 #include "transport/memory/fifo.hpp"
 
 namespace rondo::comm {
@@ -53,22 +54,40 @@ constexpr Preference kThreads[] = {
     {Collective::Barrier, kAny, kMany, Algorithm::Direct, Algorithm::Dissemination},
 };
 
-// Ranks that share memory for messages only: every byte passes through a slot. Few copies count more than few bytes
-// while all of it stays in the caches.
+// Ranks that share memory for messages and windows: every byte passes through a slot or a window. While all of it stays
+// in the caches, few meetings count more than few copies; beyond that, every rank's data should be copied in once,
+// whoever needs it. Staging costs meetings of all, which a large number of ranks does not repay.
+constexpr std::int64_t kKiB = 1024;
+constexpr Rank kStaging = 64;
 constexpr Preference kHost[] = {
-    {Collective::AllReduce, 1024, 8, Algorithm::OneShot, Algorithm::TwoShot},
-    {Collective::AllReduce, 1024, kMany, Algorithm::HalvingDoubling, Algorithm::Tree},
-    {Collective::AllReduce, std::int64_t{256} << 10U, 16, Algorithm::TwoShot, Algorithm::HalvingDoubling},
+    {Collective::AllReduce, 8 * kKiB, 4, Algorithm::OneShot, Algorithm::TwoShot},
+    {Collective::AllReduce, kKiB, 8, Algorithm::OneShot, Algorithm::TwoShot},
+    {Collective::AllReduce, kKiB, kMany, Algorithm::HalvingDoubling, Algorithm::Tree},
+    {Collective::AllReduce, 512 * kKiB, 4, Algorithm::TwoShot, Algorithm::HalvingDoubling},
+    {Collective::AllReduce, 128 * kKiB, 16, Algorithm::TwoShot, Algorithm::HalvingDoubling},
+    {Collective::AllReduce, kAny, kStaging, Algorithm::Staged, Algorithm::Ring},
     {Collective::AllReduce, kAny, kMany, Algorithm::Ring, Algorithm::TwoShot},
-    {Collective::Reduce, 2048, 8, Algorithm::Ring, Algorithm::Tree},
-    {Collective::Reduce, 2048, kMany, Algorithm::Tree, Algorithm::Ring},
+    {Collective::Reduce, 2 * kKiB, 8, Algorithm::Ring, Algorithm::Tree},
+    {Collective::Reduce, 2 * kKiB, kMany, Algorithm::Tree, Algorithm::Ring},
+    {Collective::Reduce, 128 * kKiB, kMany, Algorithm::Ring, Algorithm::Tree},
+    {Collective::Reduce, kAny, 4, Algorithm::Ring, Algorithm::Tree},
+    {Collective::Reduce, kAny, kStaging, Algorithm::Staged, Algorithm::Ring},
     {Collective::Reduce, kAny, kMany, Algorithm::Ring, Algorithm::Tree},
-    {Collective::Broadcast, 2048, 8, Algorithm::Ring, Algorithm::Tree},
-    {Collective::Broadcast, 2048, kMany, Algorithm::Tree, Algorithm::Ring},
+    {Collective::Broadcast, 2 * kKiB, 8, Algorithm::Ring, Algorithm::Tree},
+    {Collective::Broadcast, 2 * kKiB, kMany, Algorithm::Tree, Algorithm::Ring},
+    {Collective::Broadcast, 256 * kKiB, 2, Algorithm::Tree, Algorithm::Ring},
+    {Collective::Broadcast, 64 * kKiB, 4, Algorithm::Tree, Algorithm::Ring},
+    {Collective::Broadcast, kAny, kStaging, Algorithm::Staged, Algorithm::Ring},
     {Collective::Broadcast, kAny, kMany, Algorithm::Ring, Algorithm::Tree},
     {Collective::AllGather, 512, kMany, Algorithm::Pat, Algorithm::Ring},
+    {Collective::AllGather, 1024 * kKiB, 2, Algorithm::Ring, Algorithm::Pat},
+    {Collective::AllGather, 32 * kKiB, 4, Algorithm::Pat, Algorithm::Ring},
+    {Collective::AllGather, kAny, kStaging, Algorithm::Staged, Algorithm::Ring},
     {Collective::AllGather, kAny, kMany, Algorithm::Ring, Algorithm::Pat},
-    {Collective::ReduceScatter, 512, kMany, Algorithm::Pat, Algorithm::Ring},
+    {Collective::ReduceScatter, 8 * kKiB, kMany, Algorithm::Pat, Algorithm::Ring},
+    {Collective::ReduceScatter, 4096 * kKiB, 2, Algorithm::Pat, Algorithm::Ring},
+    {Collective::ReduceScatter, 256 * kKiB, 4, Algorithm::Pat, Algorithm::Ring},
+    {Collective::ReduceScatter, kAny, kStaging, Algorithm::Staged, Algorithm::Ring},
     {Collective::ReduceScatter, kAny, kMany, Algorithm::Ring, Algorithm::Pat},
     {Collective::AllToAll, kAny, kMany, Algorithm::Pairwise, Algorithm::Bruck},
     {Collective::Barrier, kAny, kMany, Algorithm::Direct, Algorithm::Dissemination},
@@ -104,7 +123,7 @@ std::span<const Preference> preferences(Reach reach) noexcept {
 std::string_view text_of(Reach reach) noexcept {
     switch (reach) {
         case Reach::Threads: return "of host memory";
-        case Reach::Host: return "that share memory for messages";
+        case Reach::Host: return "that share memory for messages and windows";
         case Reach::Network: return "with a network between them";
     }
     return "";
@@ -112,9 +131,26 @@ std::string_view text_of(Reach reach) noexcept {
 
 bool runs_here(const plan::Shape& shape, const plan::Facts& facts, Reach reach) {
     if (shape.needs.multicast || !shape.serves(facts)) return false;
+    if (shape.needs.windows) return reach != Reach::Network;
     if (!shape.needs.peer_memory || reach == Reach::Threads) return true;
     // A direct barrier touches no buffer: counters are enough.
     return reach == Reach::Host && shape.collective == Collective::Barrier;
+}
+
+/// The largest part of which all that a rank stages fits into its window.
+std::int64_t window_chunk(const plan::Plan& plan, const Options& options) {
+    const std::int64_t parts =
+        std::int64_t{plan.scratch_blocks} * plan.parts * static_cast<std::int64_t>(plan.channels.size());
+    const auto window = static_cast<std::int64_t>(transport::window_bytes(options.slots, options.slot_bytes));
+    const std::int64_t each = window / parts;
+    if (each < kChunkAlign) {
+        throw make_error(Code::InvalidUsage,
+                         "{}/{} on {} ranks cuts a window of {} bytes into {} parts, less than {} bytes each; raise "
+                         "RONDO_BUFFSIZE or lower RONDO_NCHANNELS",
+                         plan::name_of(plan.collective), plan::name_of(plan.algorithm), plan.nranks, window, parts,
+                         kChunkAlign);
+    }
+    return each / kChunkAlign * kChunkAlign;
 }
 
 }  // namespace
@@ -153,8 +189,17 @@ const plan::Shape& choose_shape(Collective collective, std::int64_t bytes, const
                      served);
 }
 
+// Ranks that stage meet twice in every tile. With several channels one is filled or emptied while another waits for its
+// meeting. Measured: two ranks gain up to four channels, more ranks, which wait for the slowest of them, up to two.
+std::int32_t channels_for(const plan::Shape& shape, Rank nranks, const Options& options) noexcept {
+    if (options.channels > 0) return options.channels;
+    if (!shape.needs.windows) return 1;
+    return nranks <= 2 ? 4 : 2;
+}
+
 std::int64_t chunk_bytes_for(const plan::Plan& plan, const Options& options) {
     if (plan.algorithm == Algorithm::Direct) return kDirectChunk;
+    if (plan.window) return window_chunk(plan, options);
     const bool lines = options.protocol == plan::Protocol::LL;
     const std::int64_t room =
         lines ? static_cast<std::int64_t>(transport::memory::kInline) : static_cast<std::int64_t>(options.slot_bytes);

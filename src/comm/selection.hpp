@@ -13,7 +13,7 @@ namespace rondo::comm {
 /// How the ranks of a communicator reach each other.
 enum class Reach : std::uint8_t {
     Threads,  ///< every rank addresses every other's buffers
-    Host,     ///< all ranks share memory for messages and counters
+    Host,     ///< all ranks share memory for messages, windows and counters
     Network,  ///< some pairs have a network between them
 };
 
@@ -25,8 +25,11 @@ Reach reach_of(const Placement& placement) noexcept;
 const plan::Shape& choose_shape(plan::Collective collective, std::int64_t bytes, const plan::Facts& facts, Reach reach,
                                 const AlgorithmFilter& filter);
 
-/// Bytes of a part of a full tile: as large as a slot allows (or, with protocol LL, a line).
-/// Errors: InvalidUsage where a slot or line is too short for the plan's messages.
+/// Channels of a plan of this shape: those of the options, or what suits the shape.
+std::int32_t channels_for(const plan::Shape& shape, Rank nranks, const Options& options) noexcept;
+
+/// Bytes of a part of a full tile: as large as a slot allows (or, with protocol LL, a line; or a window).
+/// Errors: InvalidUsage where a slot, line or window is too short for the plan.
 std::int64_t chunk_bytes_for(const plan::Plan& plan, const Options& options);
 
 }  // namespace rondo::comm

@@ -94,6 +94,7 @@ BoundPlan::BoundPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::FifoS
         refuse(plan_, "it has " + std::to_string(plan_.channels.size()) + " channels, the limit is " +
                           std::to_string(transport::memory::kMaxChannels));
     }
+    if (plan_.window) bind_windows(source);
     for (std::size_t channel = 0; channel < plan_.channels.size(); ++channel) {
         for (const plan::Lane& lane : plan_.channels[channel].lanes) {
             if (plan_.collective != plan::Collective::SendRecv) {
@@ -109,6 +110,21 @@ BoundPlan::BoundPlan(plan::Plan plan, std::int64_t chunk_bytes, transport::FifoS
         refuse(plan_, "its messages take " + std::to_string(chunk_bytes_ * plan_.message_parts) +
                           " bytes, a slot holds " + std::to_string(source.slot_bytes()) +
                           "; raise RONDO_BUFFSIZE or lower RONDO_NSLOTS");
+    }
+}
+
+void BoundPlan::bind_windows(transport::FifoSource& source) {
+    for (Rank rank = 0; rank < plan_.nranks; ++rank) {
+        std::byte* const window = source.window(rank);
+        if (window == nullptr)
+            refuse(plan_, "it addresses memory of rank " + std::to_string(rank) + " on another host");
+        windows_.push_back(window);
+    }
+    const std::int64_t tile = plan_.scratch_blocks * chunk_bytes_ * plan_.parts;
+    const std::int64_t needed = tile * static_cast<std::int64_t>(plan_.channels.size());
+    if (needed > static_cast<std::int64_t>(source.window_bytes())) {
+        refuse(plan_, "its scratch takes " + std::to_string(needed) + " bytes, a window holds " +
+                          std::to_string(source.window_bytes()) + "; raise RONDO_BUFFSIZE or lower RONDO_NCHANNELS");
     }
 }
 
@@ -156,7 +172,7 @@ BoundOperand BoundPlan::bind_operand(const plan::Operand& operand, int channel, 
                                      transport::FifoSource& source) {
     if (operand.place == Place::Multicast) refuse(plan_, "it uses a multicast switch");
     if (operand.element == plan::Element::Accumulator) refuse(plan_, "it sends accumulator elements");
-    uses_peers_ = uses_peers_ || operand.place == Place::Peer;
+    uses_peers_ = uses_peers_ || (operand.place == Place::Peer && has_extent(operand));
     uses_counters_ = uses_counters_ || operand.place == Place::Counter;
     BoundOperand bound{.op = operand};
     if (!is_fifo(operand.place)) return bound;

@@ -1,6 +1,6 @@
 #pragma once
-// A plan bound to the memory of its communicator: FIFOs and counters looked up once, blocks sorted by when they run.
-// Made when a plan enters the cache; running it looks nothing up and allocates nothing.
+// A plan bound to the memory of its communicator: FIFOs, windows and counters looked up once, blocks sorted by when
+// they run. Made when a plan enters the cache; running it looks nothing up and allocates nothing.
 
 #include <cstdint>
 #include <deque>
@@ -82,7 +82,10 @@ public:
     [[nodiscard]] const plan::Plan& plan() const noexcept { return plan_; }
     [[nodiscard]] std::int64_t chunk_bytes() const noexcept { return chunk_bytes_; }
     [[nodiscard]] const std::vector<BoundLane>& lanes() const noexcept { return lanes_; }
+    /// True where the plan addresses its peers' user buffers.
     [[nodiscard]] bool uses_peers() const noexcept { return uses_peers_; }
+    /// By rank: where its scratch lies. Empty where scratch is this rank's own affair.
+    [[nodiscard]] std::span<std::byte* const> windows() const noexcept { return windows_; }
     /// True where short messages may travel in their lines (no edge is forced to protocol Simple).
     [[nodiscard]] bool inlines() const noexcept { return inlines_; }
     [[nodiscard]] bool uses_counters() const noexcept { return uses_counters_; }
@@ -96,6 +99,7 @@ private:
     BoundStep bind_step(const plan::Step& step, int channel, std::int32_t repeat, transport::FifoSource& source);
     BoundOperand bind_operand(const plan::Operand& operand, int channel, std::int32_t repeat,
                               transport::FifoSource& source);
+    void bind_windows(transport::FifoSource& source);
     FifoTable& table(bool inbox, int channel, int tag);
 
     plan::Plan plan_;
@@ -105,6 +109,7 @@ private:
     bool uses_peers_ = false;
     bool uses_counters_ = false;
     std::size_t widest_ = 1;
+    std::vector<std::byte*> windows_;
     std::vector<BoundLane> lanes_;
     struct TableEntry {
         bool inbox;

@@ -252,7 +252,7 @@ void Execution::reduce_row(const Cursor& cursor, const BoundStep& step, const Ex
     }
     const bool divides = step.post && launch_.divisor != 1;
     int ndst = 0;
-    bool streams = false;
+    bool streams = launch_.stream;
     for (const BoundOperand& operand : step.dsts) {
         for (std::int64_t f = 0; f < operand.op.fan; ++f) {
             std::byte* dst = place(cursor, operand, extent, row, f);
@@ -260,8 +260,9 @@ void Execution::reduce_row(const Cursor& cursor, const BoundStep& step, const Ex
                 const auto piece = operand.op.piece.at(cursor.s, row, f);
                 fifo(operand, cursor.s, f)
                     .extend(static_cast<std::size_t>(piece * extent.longest_span) * launch_.element_bytes + bytes);
-            } else {
-                streams = launch_.stream;
+                streams = false;
+            } else if (operand.op.buffer == plan::Buffer::Scratch) {
+                streams = false;
             }
             if (nsrc == 1 && !divides && dst == srcs_[0]) continue;  // in place: the copy onto itself
             dsts_[static_cast<std::size_t>(ndst++)] = dst;
@@ -293,8 +294,9 @@ std::byte* Execution::place(const Cursor& cursor, const BoundOperand& operand, c
     if (op.buffer == plan::Buffer::Scratch) {
         const std::int64_t tile = launch_.cut.chunk * launch_.cut.parts;
         const std::int64_t first = cursor.lane->channel * plan_->plan().scratch_blocks + block;
-        return launch_.scratch + (first * tile + extent.range.begin - extent.tile_begin) *
-                                     static_cast<std::int64_t>(launch_.element_bytes);
+        return scratch_base(op.place == Place::Peer ? static_cast<Rank>(op.peer.at(s, row, f)) : rank_, extent) +
+               (first * tile + extent.range.begin - extent.tile_begin) *
+                   static_cast<std::int64_t>(launch_.element_bytes);
     }
     const bool is_input = op.buffer == plan::Buffer::Input;
     if (op.place == Place::Local) {
@@ -307,10 +309,20 @@ std::byte* Execution::place(const Cursor& cursor, const BoundOperand& operand, c
         const auto& records = domain_.records(peer);
         base = static_cast<const std::byte*>(is_input ? records.input(launch_.sequence)
                                                       : records.output(launch_.sequence));
-        traffic_.direct_bytes[static_cast<std::size_t>(peer)] +=
-            static_cast<std::uint64_t>(extent.range.size()) * launch_.element_bytes;
+        count_direct(peer, extent);
     }
     return user_place(base, {}, block, extent.range.begin);
+}
+
+/// Where the scratch of `owner` begins.
+std::byte* Execution::scratch_base(Rank owner, const Extent& extent) {
+    if (owner != rank_) count_direct(owner, extent);
+    return plan_->windows().empty() ? launch_.scratch : plan_->windows()[static_cast<std::size_t>(owner)];
+}
+
+void Execution::count_direct(Rank peer, const Extent& extent) noexcept {
+    traffic_.direct_bytes[static_cast<std::size_t>(peer)] +=
+        static_cast<std::uint64_t>(extent.range.size()) * launch_.element_bytes;
 }
 
 std::byte* Execution::user_place(const std::byte* base, std::span<const BlockExtent> blocks, std::int64_t block,

@@ -140,6 +140,8 @@ private:
     void publish(const BoundStep& step, std::int32_t s, const Extent& extent);
     std::byte* place(const Cursor& cursor, const BoundOperand& operand, const Extent& extent, std::int64_t row,
                      std::int64_t f);
+    std::byte* scratch_base(Rank owner, const Extent& extent);
+    void count_direct(Rank peer, const Extent& extent) noexcept;
     std::byte* user_place(const std::byte* base, std::span<const BlockExtent> blocks, std::int64_t block,
                           std::int64_t begin) const;
     [[nodiscard]] transport::memory::Fifo& fifo(const BoundOperand& operand, std::int32_t s, std::int64_t f) const {

@@ -117,17 +117,18 @@ public:
 private:
     Plan plan(const Node& node) {
         node.expect_object({"collective", "algorithm", "nranks", "rank", "root", "parts", "message_parts",
-                            "scratch_blocks", "protocol", "channels"});
+                            "scratch_blocks", "window", "protocol", "channels"});
         steps_ = operands_ = 0;
         Plan plan;
         plan.collective = node.at("collective").named(Collective::Barrier);
-        plan.algorithm = node.at("algorithm").named(Algorithm::Dissemination);
+        plan.algorithm = node.at("algorithm").named(Algorithm::Staged);
         plan.nranks = node.at("nranks").integer(1, budget_.ranks);
         plan.rank = node.at("rank").integer(0, plan.nranks - 1);
         node.read("root", plan.root, 0, plan.nranks - 1);
         node.read("parts", plan.parts, 1, kMaxField);
         node.read("message_parts", plan.message_parts, 1, kMaxField);
         node.read("scratch_blocks", plan.scratch_blocks, 0, kMaxField);
+        if (node.has("window")) plan.window = node.at("window").boolean();
         if (node.has("protocol")) {
             const std::vector<Node> protocols = node.at("protocol").items(kMaxTags);
             for (std::size_t i = 0; i < protocols.size(); ++i) plan.protocol[i] = protocols[i].named(Protocol::LL128);

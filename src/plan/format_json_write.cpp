@@ -96,6 +96,7 @@ std::string text_of(const Plan& plan) {
               {"parts", plan.parts},
               {"message_parts", plan.message_parts},
               {"scratch_blocks", plan.scratch_blocks},
+              {"window", plan.window},
               {"protocol", protocols}};
     std::string text = head.dump();
     text.pop_back();

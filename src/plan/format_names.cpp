@@ -69,7 +69,7 @@ std::optional<Collective> collective_named(std::string_view name) {
 }
 
 std::optional<Algorithm> algorithm_named(std::string_view name) {
-    for (int value = 0; value <= static_cast<int>(Algorithm::Dissemination); ++value) {
+    for (int value = 0; value <= static_cast<int>(Algorithm::Staged); ++value) {
         if (name_of(static_cast<Algorithm>(value)) == name) return static_cast<Algorithm>(value);
     }
     return std::nullopt;

@@ -139,7 +139,9 @@ std::string to_text(const Plan& plan) {
     if (rooted(plan.collective)) text += fmt::format(", root {}", plan.root);
     text += fmt::format(", {} part{} a tile", plan.parts, plan.parts == 1 ? "" : "s");
     if (plan.message_parts != 1) text += fmt::format(", {} parts a message", plan.message_parts);
-    if (plan.scratch_blocks != 0) text += fmt::format(", scratch of {} tiles", plan.scratch_blocks);
+    if (plan.scratch_blocks != 0) {
+        text += fmt::format(", {} of {} tiles", plan.window ? "a window" : "scratch", plan.scratch_blocks);
+    }
     text += fmt::format(", hash {:016x}\n", hash_of(plan));
     for (int tag = 0; tag < kMaxTags; ++tag) {
         const Protocol protocol = plan.protocol[static_cast<std::size_t>(tag)];

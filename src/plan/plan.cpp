@@ -69,6 +69,7 @@ std::uint64_t hash_of(const Plan& plan) noexcept {
          {plan.nranks, plan.rank, plan.root, plan.parts, plan.message_parts, plan.scratch_blocks}) {
         hash.add(field);
     }
+    hash.add(plan.window);
     for (const Protocol protocol : plan.protocol) hash.add(protocol);
     hash.add(plan.channels.size());
     for (const Channel& channel : plan.channels) {
@@ -111,6 +112,7 @@ std::string_view name_of(Algorithm algorithm) noexcept {
         case Algorithm::Direct: return "direct";
         case Algorithm::Group: return "group";
         case Algorithm::Dissemination: return "dissemination";
+        case Algorithm::Staged: return "staged";
     }
     return "?";
 }

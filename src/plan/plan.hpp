@@ -46,6 +46,7 @@ enum class Algorithm : std::uint8_t {
     Direct,         ///< loads and stores on the peers' own buffers
     Group,          ///< sends and receives as the user grouped them
     Dissemination,  ///< barrier in ceil(log2 n) rounds
+    Staged,         ///< through windows that all ranks can address, meeting before and after
 };
 
 /// Protocol of a class of edges. Auto lets the transport choose by message length.
@@ -182,6 +183,7 @@ struct Plan {
     std::int32_t parts = 1;                     ///< parts of a tile
     std::int32_t message_parts = 1;             ///< most parts (width x rows) that one message holds; >= 1
     std::int32_t scratch_blocks = 0;            ///< blocks of scratch that each channel needs, each one tile long
+    bool window = false;                        ///< scratch is memory that all ranks can address
     std::array<Protocol, kMaxTags> protocol{};  ///< by class of edges
     std::vector<Channel> channels{};
 

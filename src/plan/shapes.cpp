@@ -14,6 +14,7 @@ namespace {
 using enum Collective;
 
 constexpr Needs kPeers{.peer_memory = true};
+constexpr Needs kWindows{.windows = true};
 constexpr Needs kSwitch{.multicast = true};
 
 constexpr std::array kShapes{
@@ -35,15 +36,18 @@ constexpr std::array kShapes{
     Shape{AllReduce, Algorithm::OneShot, {}, always, build_one_shot_all_reduce, cost_one_shot_all_reduce},
     Shape{AllReduce, Algorithm::TwoShot, {}, always, build_two_shot_all_reduce, cost_two_shot_all_reduce},
     Shape{AllReduce, Algorithm::Direct, kPeers, always, build_direct_all_reduce, cost_direct_all_reduce},
+    Shape{AllReduce, Algorithm::Staged, kWindows, always, build_staged_all_reduce, cost_staged_all_reduce},
     Shape{AllReduce, Algorithm::Nvls, kSwitch, always, build_nvls_all_reduce, cost_nvls_all_reduce},
 
     Shape{Reduce, Algorithm::Ring, {}, always, build_ring_reduce, cost_ring_rooted},
     Shape{Reduce, Algorithm::Tree, {}, always, build_tree_reduce, cost_tree_rooted},
     Shape{Reduce, Algorithm::Direct, kPeers, always, build_direct_reduce, cost_direct_reduce},
+    Shape{Reduce, Algorithm::Staged, kWindows, always, build_staged_reduce, cost_staged_reduce},
 
     Shape{Broadcast, Algorithm::Ring, {}, always, build_ring_broadcast, cost_ring_rooted},
     Shape{Broadcast, Algorithm::Tree, {}, always, build_tree_broadcast, cost_tree_rooted},
     Shape{Broadcast, Algorithm::Direct, kPeers, always, build_direct_broadcast, cost_direct_broadcast},
+    Shape{Broadcast, Algorithm::Staged, kWindows, always, build_staged_broadcast, cost_staged_broadcast},
     Shape{Broadcast, Algorithm::Nvls, kSwitch, always, build_nvls_broadcast, cost_nvls_broadcast},
 
     Shape{AllGather, Algorithm::Ring, {}, always, build_ring_all_gather, cost_ring_all_gather},
@@ -51,6 +55,7 @@ constexpr std::array kShapes{
     Shape{
         AllGather, Algorithm::Hierarchical, {}, regular_hosts, build_hierarchical_all_gather, cost_hierarchical_blocks},
     Shape{AllGather, Algorithm::Direct, kPeers, always, build_direct_all_gather, cost_direct_exchange},
+    Shape{AllGather, Algorithm::Staged, kWindows, always, build_staged_all_gather, cost_staged_exchange},
     Shape{AllGather, Algorithm::Nvls, kSwitch, always, build_nvls_all_gather, cost_nvls_blocks},
 
     Shape{ReduceScatter, Algorithm::Ring, {}, always, build_ring_reduce_scatter, cost_ring_reduce_scatter},
@@ -62,11 +67,13 @@ constexpr std::array kShapes{
           build_hierarchical_reduce_scatter,
           cost_hierarchical_blocks},
     Shape{ReduceScatter, Algorithm::Direct, kPeers, always, build_direct_reduce_scatter, cost_direct_reduce_scatter},
+    Shape{ReduceScatter, Algorithm::Staged, kWindows, always, build_staged_reduce_scatter, cost_staged_exchange},
     Shape{ReduceScatter, Algorithm::Nvls, kSwitch, always, build_nvls_reduce_scatter, cost_nvls_blocks},
 
     Shape{AllToAll, Algorithm::Pairwise, {}, always, build_pairwise_all_to_all, cost_pairwise},
     Shape{AllToAll, Algorithm::Bruck, {}, always, build_bruck_all_to_all, cost_bruck_all_to_all},
     Shape{AllToAll, Algorithm::Direct, kPeers, always, build_direct_all_to_all, cost_direct_exchange},
+    Shape{AllToAll, Algorithm::Staged, kWindows, always, build_staged_all_to_all, cost_staged_exchange},
 
     Shape{AllToAllV, Algorithm::Pairwise, {}, always, build_pairwise_all_to_all_v, cost_pairwise},
 

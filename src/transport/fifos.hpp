@@ -1,12 +1,18 @@
 #pragma once
-// Where plans get their FIFOs from.
+// Where plans get their FIFOs and windows from.
 
 #include <cstddef>
+#include <cstdint>
 
 #include "base/types.hpp"
 #include "transport/memory/fifo.hpp"
 
 namespace rondo::transport {
+
+/// Of each rank, by the size of the FIFOs.
+constexpr std::size_t window_bytes(std::uint32_t slots, std::size_t slot_bytes) noexcept {
+    return 4 * slots * slot_bytes;
+}
 
 class FifoSource {
 public:
@@ -21,6 +27,12 @@ public:
 
     /// Bytes of a slot.
     [[nodiscard]] virtual std::size_t slot_bytes() const noexcept = 0;
+
+    /// The memory of `rank` that all ranks can address, window_bytes() of it, made at its first mention; nullptr where
+    /// this rank cannot address it. For binding plans. Errors: SystemError where memory is short.
+    virtual std::byte* window(Rank) { return nullptr; }
+
+    [[nodiscard]] virtual std::size_t window_bytes() const noexcept { return 0; }
 };
 
 }  // namespace rondo::transport

@@ -30,6 +30,17 @@ Cost cost_direct_exchange(const Facts& facts, double bytes);
 Cost cost_direct_broadcast(const Facts& facts, double bytes);
 Cost cost_direct_barrier(const Facts& facts, double bytes);
 
+Plan build_staged_all_reduce(const Facts& facts, Rank rank);
+Plan build_staged_reduce(const Facts& facts, Rank rank);
+Plan build_staged_reduce_scatter(const Facts& facts, Rank rank);
+Plan build_staged_all_gather(const Facts& facts, Rank rank);
+Plan build_staged_all_to_all(const Facts& facts, Rank rank);
+Plan build_staged_broadcast(const Facts& facts, Rank rank);
+Cost cost_staged_all_reduce(const Facts& facts, double bytes);
+Cost cost_staged_reduce(const Facts& facts, double bytes);
+Cost cost_staged_exchange(const Facts& facts, double bytes);
+Cost cost_staged_broadcast(const Facts& facts, double bytes);
+
 Plan build_one_shot_all_reduce(const Facts& facts, Rank rank);
 Plan build_two_shot_all_reduce(const Facts& facts, Rank rank);
 Cost cost_one_shot_all_reduce(const Facts& facts, double bytes);

@@ -120,6 +120,9 @@ void Machine::locate_buffer(const LaneState& lane, const Row& row, std::int64_t 
         if (block < 0 || block >= owner.scratch_blocks) {
             refuse(lane, fmt::format("names scratch block {}, rank {} has {}", block, spot.peer, owner.scratch_blocks));
         }
+        if (spot.peer != lane.rank && !owner.window) {
+            refuse(lane, fmt::format("addresses the scratch of rank {}, which is no window", spot.peer));
+        }
         spot.begin = block * launch.chunk * owner.parts + (row.range.begin - row.tile_begin);
     } else {
         const std::int64_t blocks = block_count(owner, launch, operand.buffer);

@@ -30,10 +30,11 @@ std::size_t line_bytes_for(std::uint32_t slots) noexcept { return sizeof(Consume
 }  // namespace
 
 std::size_t Directory::segment_bytes(std::size_t before, std::size_t members, std::uint32_t slots,
-                                     std::size_t slot_bytes) noexcept {
+                                     std::size_t slot_bytes, std::size_t window) noexcept {
     const std::size_t fifo = line_bytes_for(slots) + round_up(slots * slot_bytes);
     const std::size_t pairs = std::max<std::size_t>(members * members, 1);
-    const std::size_t area = pairs > kMostBytes / (4 * fifo) ? kMostBytes : kLeastArea + 4 * pairs * fifo;
+    const std::size_t fifos = pairs > kMostBytes / (4 * fifo) ? kMostBytes : kLeastArea + 4 * pairs * fifo;
+    const std::size_t area = fifos + members * round_up(window);
     return round_up(before) + sizeof(Head) + round_up(capacity_for(members) * sizeof(Entry)) + area;
 }
 
@@ -56,12 +57,17 @@ FifoMemory Directory::find(std::uint64_t key, bool long_messages) {
     return memory;
 }
 
+std::byte* Directory::area(std::uint64_t key, std::size_t bytes) {
+    return place_of(entry_of(key).slots, round_up(bytes));
+}
+
 /// Another process may have written the offset: it is not followed out of the segment.
 std::byte* Directory::place_of(std::atomic<std::uint64_t>& place, std::size_t bytes) {
     const std::uint64_t offset = provide(place, bytes);
     if (offset < area_ || offset > segment_.size() || bytes > segment_.size() - offset || offset % kAlign != 0) {
-        throw make_error(Code::InternalError, "a peer has put a FIFO of {} bytes at byte {} of {} of shared memory",
-                         bytes, offset, segment_.size());
+        throw make_error(Code::InternalError,
+                         "a peer has put a FIFO or window of {} bytes at byte {} of {} of shared memory", bytes, offset,
+                         segment_.size());
     }
     return segment_.base() + offset;
 }
@@ -109,7 +115,7 @@ std::uint64_t Directory::take(std::size_t bytes) {
     if (offset + bytes > segment_.size()) {
         throw make_error(
             Code::SystemError,
-            "the memory for FIFOs is used up: {} bytes are not enough for {} more; lower RONDO_BUFFSIZE or "
+            "the memory for FIFOs and windows is used up: {} bytes are not enough for {} more; lower RONDO_BUFFSIZE or "
             "RONDO_NCHANNELS",
             segment_.size(), bytes);
     }

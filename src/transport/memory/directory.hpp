@@ -1,7 +1,7 @@
 #pragma once
-// Where in a segment the FIFOs of a domain lie. Whichever end mentions a FIFO first claims its entry and takes memory
-// for it; the other end, perhaps in another process, finds it there. No lock: an end that dies leaves at worst one
-// entry that nobody can use, and then its peers have failed with it anyway.
+// Where in a segment the FIFOs and windows of a domain lie. Whichever end mentions a FIFO first claims its entry and
+// takes memory for it; the other end, perhaps in another process, finds it there. No lock: an end that dies leaves at
+// worst one entry that nobody can use, and then its peers have failed with it anyway.
 //
 // Memory order. An entry's key is claimed by compare-and-swap and never changes. A place is claimed by a
 // compare-and-swap from 0 to kClaimed, and published by a release store of the offset; whoever loads the offset
@@ -18,14 +18,17 @@ namespace rondo::transport::memory {
 
 class Directory {
 public:
-    /// Bytes of a segment for `members` ranks with FIFOs of this size, of which `before` bytes at its beginning serve
-    /// something else. Most of them are never touched.
+    /// Bytes of a segment for `members` ranks with FIFOs of this size and `window` bytes each, of which `before` bytes
+    /// at its beginning serve something else. Most of them are never touched.
     static std::size_t segment_bytes(std::size_t before, std::size_t members, std::uint32_t slots,
-                                     std::size_t slot_bytes) noexcept;
+                                     std::size_t slot_bytes, std::size_t window) noexcept;
 
     /// The directory that starts `before` bytes into the segment.
     Directory(const Segment& segment, std::size_t before, std::size_t members, std::uint32_t slots,
               std::size_t slot_bytes) noexcept;
+
+    /// `bytes` of memory under a key that no FIFO has; every caller asks for as many. Errors: as find().
+    std::byte* area(std::uint64_t key, std::size_t bytes);
 
     /// The memory of the FIFO `key`, its slots only if `long_messages`. Errors: SystemError where the segment or the
     /// system's memory is used up.

@@ -12,6 +12,10 @@ std::uint64_t key_of(int channel, Rank source, Rank destination, int tag) {
            static_cast<std::uint64_t>(source) << 26U | static_cast<std::uint64_t>(destination);
 }
 
+// Above all keys of FIFOs, whose channels and tags are few.
+constexpr std::uint64_t kWindowKey = std::uint64_t{1} << 63U;
+static_assert(kMaxChannels <= 32);
+
 /// The first bytes of a segment.
 struct alignas(128) SegmentHead {
     std::atomic<std::uint64_t> mark;  // of the geometry that the segment was made for
@@ -23,7 +27,7 @@ std::size_t area_of_members(const Geometry& geometry, std::size_t each) {
 
 std::size_t segment_bytes(const Geometry& geometry, std::size_t each) {
     return Directory::segment_bytes(area_of_members(geometry, each), geometry.members.size(), geometry.slots,
-                                    geometry.slot_bytes);
+                                    geometry.slot_bytes, window_bytes(geometry.slots, geometry.slot_bytes));
 }
 
 std::uint64_t mark_of(const Geometry& geometry, std::size_t each) {
@@ -99,6 +103,11 @@ Fifo& Domain::fifo(int channel, Rank source, Rank destination, int tag, bool lon
         found->provide_slots(memory.slots);
     }
     return *found;
+}
+
+std::byte* Domain::window(Rank rank) {
+    const std::lock_guard lock(fifos_mutex_);
+    return directory_.area(kWindowKey | static_cast<std::uint64_t>(rank), window_bytes());
 }
 
 std::size_t Domain::bytes() const { return members_.size() * sizeof(Shared) + directory_.bytes(); }

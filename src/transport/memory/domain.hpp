@@ -60,7 +60,13 @@ public:
     /// Both ends must be members. Takes a lock.
     Fifo& fifo(int channel, Rank source, Rank destination, int tag, bool long_messages) override;
 
-    /// Bytes that FIFOs and shared state occupy now.
+    /// Takes a lock. Only of members.
+    std::byte* window(Rank rank) override;
+    [[nodiscard]] std::size_t window_bytes() const noexcept override {
+        return transport::window_bytes(slots_, slot_bytes_);
+    }
+
+    /// Bytes that FIFOs, windows and shared state occupy now.
     [[nodiscard]] std::size_t bytes() const;
 
     [[nodiscard]] Doorbell& bell(Rank rank) noexcept { return shared(rank).bell; }

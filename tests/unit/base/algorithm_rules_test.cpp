@@ -70,7 +70,7 @@ TEST(AlgorithmRules, ErrorsNameTheWordAndWhatIsAllowed) {
     EXPECT_EQ(
         error_of("rinng"),
         "unknown algorithm 'rinng' (allowed: ring, tree, one_shot, two_shot, halving_doubling, bruck, pairwise, pat, "
-        "hierarchical, nvls, direct, group, dissemination); did you mean 'ring'?");
+        "hierarchical, nvls, direct, group, dissemination, staged); did you mean 'ring'?");
     EXPECT_NE(error_of("alreduce:ring").find("unknown collective 'alreduce' (allowed: all_reduce, "),
               std::string::npos);
     EXPECT_NE(error_of("alreduce:ring").find("did you mean 'all_reduce'?"), std::string::npos);

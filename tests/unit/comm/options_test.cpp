@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "transport/fifos.hpp"
+
 #include "base/error.hpp"
 #include "comm/selection.hpp"
 #include "plan/shapes.hpp"
@@ -104,7 +106,8 @@ TEST(Selection, ObeysTheFilterAndServes) {
                 for (const Reach reach : kReaches) {
                     const bool reachable = !wanted.needs.peer_memory || reach == Reach::Threads ||
                                            (reach == Reach::Host && wanted.collective == plan::Collective::Barrier);
-                    if (wanted.needs.multicast || !wanted.serves(facts) || !reachable) {
+                    if ((wanted.needs.windows && reach == Reach::Network) || wanted.needs.multicast ||
+                        !wanted.serves(facts) || !reachable) {
                         EXPECT_THROW(choose_shape(wanted.collective, bytes, facts, reach, filter), Error) << rule;
                     } else {
                         EXPECT_EQ(&choose_shape(wanted.collective, bytes, facts, reach, filter), &wanted)
@@ -154,13 +157,32 @@ TEST(Chunk, FitsIntoASlotOrALine) {
     Options options = resolve({}, {});
     for (const plan::Shape& shape : plan::shapes()) {
         const plan::Facts facts{.nranks = 8};
-        if (shape.needs.multicast || shape.needs.peer_memory || !shape.serves(facts)) continue;
+        if (shape.needs.multicast || shape.needs.peer_memory || shape.needs.windows || !shape.serves(facts)) continue;
         const plan::Plan plan = shape.build(facts, 3);
         const std::int64_t chunk = chunk_bytes_for(plan, options);
         EXPECT_GT(chunk, 0);
         EXPECT_EQ(chunk % 64, 0);
         EXPECT_LE(chunk * plan.message_parts, static_cast<std::int64_t>(options.slot_bytes));
     }
+    const std::size_t window = transport::window_bytes(options.slots, options.slot_bytes);
+    for (const plan::Shape& shape : plan::shapes()) {
+        if (!shape.needs.windows) continue;
+        for (const Rank nranks : {2, 3, 8, 64}) {
+            const plan::Facts facts{.nranks = nranks, .channels = channels_for(shape, nranks, options)};
+            EXPECT_GE(facts.channels, 2);
+            const plan::Plan plan = shape.build(facts, nranks - 1);
+            const std::int64_t chunk = chunk_bytes_for(plan, options);
+            EXPECT_GT(chunk, 0);
+            EXPECT_EQ(chunk % 64, 0);
+            EXPECT_LE(static_cast<std::size_t>(chunk * plan.parts * plan.scratch_blocks * facts.channels), window);
+        }
+    }
+    const plan::Shape* staged = plan::find_shape(plan::Collective::AllToAll, plan::Algorithm::Staged);
+    options.channels = 3;
+    EXPECT_EQ(channels_for(*staged, 2, options), 3) << "what the user asks for";
+    options.slot_bytes = 64;
+    EXPECT_THROW(chunk_bytes_for(staged->build({.nranks = 64}, 0), options), Error) << "a part of less than a line";
+    options.slot_bytes = 4096;
     options.protocol = plan::Protocol::LL;
     const plan::Plan ring =
         plan::find_shape(plan::Collective::AllReduce, plan::Algorithm::Ring)->build({.nranks = 8}, 0);

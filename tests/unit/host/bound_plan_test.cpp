@@ -18,7 +18,20 @@ plan::Plan build(Collective collective, Algorithm algorithm, Rank nranks, Rank r
     return plan::find_shape(collective, algorithm)->build({.nranks = nranks}, rank);
 }
 
-void expect_refusal(const plan::Plan& plan, std::int64_t chunk, transport::memory::Domain& domain,
+/// FIFOs to ranks on another host: none of their memory.
+class Elsewhere final : public transport::FifoSource {
+public:
+    explicit Elsewhere(transport::FifoSource& fifos) : fifos_(fifos) {}
+    transport::memory::Fifo& fifo(int channel, Rank source, Rank destination, int tag, bool long_messages) override {
+        return fifos_.fifo(channel, source, destination, tag, long_messages);
+    }
+    [[nodiscard]] std::size_t slot_bytes() const noexcept override { return fifos_.slot_bytes(); }
+
+private:
+    transport::FifoSource& fifos_;
+};
+
+void expect_refusal(const plan::Plan& plan, std::int64_t chunk, transport::FifoSource& domain,
                     std::initializer_list<const char*> parts) {
     try {
         const BoundPlan bound(plan, chunk, domain);
@@ -51,6 +64,19 @@ TEST(BoundPlan, RefusesWhatHostMemoryCannotRun) {
         }
     }
     expect_refusal(stray, 64, domain, {"rank 7"});
+}
+
+TEST(BoundPlan, BindsWindowsThatAllCanAddress) {
+    transport::memory::Domain domain(4, 2, 256);  // windows of 2,048 bytes
+    const plan::Plan staged = build(Collective::AllReduce, Algorithm::Staged, 4);
+    const BoundPlan bound(staged, 256, domain);  // 2 blocks of 4 parts
+    ASSERT_EQ(bound.windows().size(), 4U);
+    for (Rank rank = 0; rank < 4; ++rank)
+        EXPECT_EQ(bound.windows()[static_cast<std::size_t>(rank)], domain.window(rank));
+    EXPECT_FALSE(bound.uses_peers()) << "no user buffer but the own is touched";
+    expect_refusal(staged, 260, domain, {"all_reduce/staged", "2080", "2048", "RONDO_BUFFSIZE"});
+    Elsewhere elsewhere(domain);
+    expect_refusal(staged, 256, elsewhere, {"rank 0", "another host"});
 }
 
 TEST(BoundPlan, KnowsWhatItTouches) {

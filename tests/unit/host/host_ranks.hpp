@@ -223,6 +223,21 @@ struct HostRank {
     bool running = false;
 };
 
+/// Slots that hold the messages of the job's plans, and windows that hold their scratch, of `slots` slots each.
+inline std::size_t slot_bytes_for(const Job& job, std::uint32_t slots) {
+    std::size_t bytes = 16;
+    for (Rank rank = 0; rank < job.facts.nranks; ++rank) {
+        const plan::Plan plan = job.shape->build(job.facts, rank);
+        const auto element = static_cast<std::size_t>(job.chunk * 4);
+        bytes = std::max(bytes, static_cast<std::size_t>(plan.message_parts) * element);
+        if (!plan.window) continue;
+        const std::size_t window =
+            static_cast<std::size_t>(plan.scratch_blocks * plan.parts) * plan.channels.size() * element;
+        bytes = std::max(bytes, window / transport::window_bytes(slots, 1) + 1);
+    }
+    return bytes;
+}
+
 class HostRanks {
 public:
     HostRanks(Rank nranks, std::uint32_t slots, std::size_t slot_bytes, std::vector<Job> jobs)

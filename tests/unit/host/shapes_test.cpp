@@ -70,13 +70,10 @@ protected:
                                             .slots = static_cast<std::int32_t>(slots)};
                     if (!shape.serves(facts)) continue;
                     const std::vector<Job> jobs = jobs_of(shape, facts, chunk);
-                    std::int64_t message = 0;
-                    for (Rank rank = 0; rank < nranks; ++rank) {
-                        message = std::max<std::int64_t>(message, shape.build(facts, rank).message_parts * chunk * 4);
-                    }
+                    const std::size_t message = slot_bytes_for(jobs.front(), slots);
                     SCOPED_TRACE(std::to_string(nranks) + " ranks, " + std::to_string(hosts.size()) + " hosts, " +
                                  std::to_string(slots) + " slots of " + std::to_string(message) + " bytes");
-                    run(nranks, slots, static_cast<std::size_t>(message), jobs);
+                    run(nranks, slots, message, jobs);
                     if (HasFatalFailure()) return;
                     ++cases_;
                 }
@@ -134,10 +131,7 @@ TEST(HostShapes, FollowEachOtherOnOneDomain) {
                                 .facts = facts,
                                 .count = count,
                                 .chunk = 1 + static_cast<std::int64_t>(random() % 40)});
-                for (Rank rank = 0; rank < nranks; ++rank) {
-                    const auto parts = shape->build(facts, rank).message_parts;
-                    slot_bytes = std::max(slot_bytes, static_cast<std::size_t>(parts * jobs.back().chunk * 4));
-                }
+                slot_bytes = std::max(slot_bytes, slot_bytes_for(jobs.back(), slots));
             }
             HostRanks turns(nranks, slots, slot_bytes, jobs);
             turns.run_by_turns(static_cast<std::uint32_t>(random()));

@@ -365,6 +365,8 @@ TEST(VerifyRefuses, SecondOperationsThatReuseScratchTooEarly) {
     });
     auto with_scratch = plans;
     for (Plan& plan : with_scratch) plan.scratch_blocks = 1;
+    expect_refused(run(with_scratch), {"rank 0", "addresses the scratch of rank 1, which is no window"});
+    for (Plan& plan : with_scratch) plan.window = true;
     const Operation once{with_scratch, {.count = 2, .chunk = 2}};
     EXPECT_TRUE(verify(std::span(&once, 1), {}).ok) << verify(std::span(&once, 1), {}).violation;
     const std::array twice{once, once};

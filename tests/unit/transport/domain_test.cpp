@@ -259,6 +259,22 @@ TEST_F(SharedDomain, CarriesMessagesRecordsAndDepartures) {
     EXPECT_FALSE(other.failed()) << "the cause is each process's own";
 }
 
+TEST_F(SharedDomain, GivesEachRankOneWindow) {
+    std::byte* own = maker.window(1);
+    std::byte* theirs = maker.window(3);
+    ASSERT_EQ(maker.window_bytes(), 4 * 2 * 256U);
+    EXPECT_EQ(own, maker.window(1));
+    EXPECT_GE(static_cast<std::size_t>(std::abs(own - theirs)), maker.window_bytes());
+    for (std::size_t i = 0; i < maker.window_bytes(); ++i) {
+        own[i] = static_cast<std::byte>(i * 7 + 1);
+        theirs[i] = static_cast<std::byte>(i * 5 + 2);
+    }
+    for (std::size_t i = 0; i < maker.window_bytes(); ++i) {
+        ASSERT_EQ(other.window(1)[i], static_cast<std::byte>(i * 7 + 1)) << i;
+        ASSERT_EQ(other.window(3)[i], static_cast<std::byte>(i * 5 + 2)) << i;
+    }
+}
+
 TEST_F(SharedDomain, IsForOneGeometry) {
     Geometry wrong = geometry();
     wrong.members = {0, 3};
