@@ -13,8 +13,10 @@ WaitPolicy wait_policy(int local_ranks, int cores, double spin_us) noexcept {
     } else if (crowded) {
         policy.spin = microseconds(0);
     }
-    // A waiter that yields on a crowded machine runs the others; past kYields rounds it is better out of their way.
-    if (crowded) policy.yield = microseconds(0);
+    // A waiter that yields on a crowded machine runs the others; past some rounds it is better out of their way. But
+    // one that happens to have a core for itself stays awake on it: to wake a core that has gone idle takes many times
+    // as long as to poll on.
+    policy.crowded = crowded;
     return policy;
 }
 
@@ -26,14 +28,13 @@ Code Waiter::look() noexcept {
         case Rung::Spin:
             if (polls_ <= kPollsPerLook) {
                 began_ = now;
-                yields_ = 0;
+                yields_ = handovers_ = 0;
             }
             if (now - began_ < policy_.spin) return Code::Success;
             rung_ = Rung::Yield;
             [[fallthrough]];
         case Rung::Yield:
-            if (yields_ < kYields || now - began_ < policy_.spin + policy_.yield) {
-                ++yields_;
+            if (yields_on(now)) {
                 ::sched_yield();
                 return Code::Success;
             }
@@ -41,6 +42,16 @@ Code Waiter::look() noexcept {
         case Rung::Announced: return sleep();
     }
     return Code::InternalError;
+}
+
+/// Counts what the last yield did, and says whether there is to be another.
+bool Waiter::yields_on(Clock::time_point now) noexcept {
+    if (yields_ > 0 && now - yielded_ > kHandover) ++handovers_;
+    yielded_ = now;
+    const bool on = policy_.crowded ? handovers_ < kYields && yields_ - handovers_ < kLonelyYields
+                                    : yields_ < kYields || now - began_ < policy_.spin + policy_.yield;
+    ++yields_;
+    return on;
 }
 
 Code Waiter::announce() noexcept {

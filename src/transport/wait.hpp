@@ -48,6 +48,7 @@ public:
 struct WaitPolicy {
     std::chrono::nanoseconds spin{2'000};       ///< polling with a pause instruction; 0 where cores are short
     std::chrono::nanoseconds yield{50'000};     ///< then giving up the core between polls, at least kYields times
+    bool crowded = false;                       ///< then not by time, but until others have run kYields times
     std::chrono::nanoseconds tick{50'000'000};  ///< longest sleep before the next examine()
     /// A core that others wait for is given up at the first poll in vain; polls in a row cost them more than they save.
     [[nodiscard]] bool spins() const noexcept { return spin.count() > 0; }
@@ -91,8 +92,12 @@ private:
     enum class Rung : std::uint8_t { Spin, Yield, Announced };
     static constexpr std::uint32_t kPollsPerLook = 32;
     static constexpr std::uint32_t kYields = 8;
+    static constexpr std::uint32_t kLonelyYields = 100;
+    // A yield and a poll that take longer have let somebody run: alone they take less than half of this.
+    static constexpr std::chrono::nanoseconds kHandover{1'000};
 
     Code look() noexcept;
+    bool yields_on(Clock::time_point now) noexcept;
     Code announce() noexcept;
     Code sleep() noexcept;
 
@@ -102,8 +107,10 @@ private:
     Rung rung_ = Rung::Spin;
     std::uint32_t polls_ = 0;
     std::uint32_t yields_ = 0;
+    std::uint32_t handovers_ = 0;  // yields that let somebody run
     std::uint32_t word_ = 0;
     Clock::time_point began_{};
+    Clock::time_point yielded_{};
 };
 
 }  // namespace rondo::transport
