@@ -126,6 +126,7 @@ int list() {
     for (const Shape& shape : shapes()) {
         std::string needs = "FIFOs";
         if (shape.needs.peer_memory) needs = "peers' memory, counters";
+        if (shape.needs.peer_reads) needs = "copies from peers' memory, counters";
         if (shape.needs.windows) needs = "windows that all can address, counters";
         if (shape.needs.multicast) needs = "a multicast switch, counters";
         fmt::print("{:<16}{:<18}{}\n", name_of(shape.collective), name_of(shape.algorithm), needs);

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <cerrno>
+#include <csignal>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -27,6 +29,12 @@ bool process_is_stopped(pid_t pid) {
     std::string state;
     fields_of(pid) >> state;
     return state == "T" || state == "t";
+}
+
+bool process_has_ended(pid_t pid) {
+    std::string state;
+    fields_of(pid) >> state;
+    return state == "Z" || state == "X" || (state.empty() && ::kill(pid, 0) != 0 && errno == ESRCH);
 }
 
 std::uint64_t process_start_time(pid_t pid) {

@@ -23,9 +23,13 @@ enum class VerifyPlans : std::uint8_t { Auto, On, Off };
 struct Transports {
     bool memory = true;
     bool tcp = true;
+    bool cma = true;  ///< beside memory: copies out of the other processes' own buffers
 
     /// As RONDO_TRANSPORT takes it.
-    [[nodiscard]] std::string text() const { return memory && tcp ? "memory,tcp" : memory ? "memory" : "tcp"; }
+    [[nodiscard]] std::string text() const {
+        const std::string channels = memory && tcp ? "memory,tcp" : memory ? "memory" : "tcp";
+        return cma ? channels + ",cma" : channels;
+    }
     bool operator==(const Transports&) const = default;
 };
 

@@ -148,19 +148,20 @@ SettingSpec subsystems(std::string_view name, SubsystemMask Settings::*field, st
             .show = [=](const Settings& s) { return show_subsystems(s.*field); }};
 }
 
-constexpr std::array<std::pair<std::string_view, bool Transports::*>, 2> kTransports{
-    {{"memory", &Transports::memory}, {"tcp", &Transports::tcp}}};
+constexpr std::array<std::pair<std::string_view, bool Transports::*>, 3> kTransports{
+    {{"memory", &Transports::memory}, {"tcp", &Transports::tcp}, {"cma", &Transports::cma}}};
 
 /// "memory,tcp": those allowed; "^tcp": all but these.
 Transports parse_transports(std::string_view text) {
     const bool inverted = !text.empty() && text.front() == '^';
     if (inverted) text.remove_prefix(1);
-    Transports transports{.memory = inverted, .tcp = inverted};
+    Transports transports{.memory = inverted, .tcp = inverted, .cma = inverted};
     for (const std::string_view word : split_text(text, ',')) {
         transports.*look_up(trim(word), kTransports, "transport") = !inverted;
     }
-    if (transports == Transports{.memory = false, .tcp = false}) {
-        throw make_error(Code::InvalidArgument, "no transport is left (allowed: {})", join(names_of(kTransports)));
+    if (!transports.memory && !transports.tcp) {
+        throw make_error(Code::InvalidArgument, "no transport is left (allowed: {}; cma only beside memory)",
+                         join(names_of(kTransports)));
     }
     return transports;
 }

@@ -115,9 +115,11 @@ void Communicator::begin(const Operation& operation) {
     running_ = true;
     if (planned_ && current_->bound.uses_peers()) {
         domain().enter(rank_);
-        if (team_->failed()) {
+        if (domain().gone_back()) {
             end();
-            throw_if_unusable();
+            // Another process takes its buffers back only after a failure, of which this one may not have heard yet.
+            team_->fail({.code = Code::RemoteError, .rank = rank_, .text = "a rank has given up the communicator"});
+            throw_first_cause();
         }
     }
     if (planned_) engine_->execution.start(current_->bound);
@@ -252,6 +254,7 @@ bool Communicator::poll_plan() {
             // The call is over when its last messages are on their way: nobody moves them between calls.
             if (!engine.routes.flushed() && !team_->failed()) return any || moved;
             break;
+        case host::State::Unreadable: engine.watch.report(engine.execution.unread()); break;
         case host::State::Mismatch: engine.watch.report(engine.execution.disagreement()); break;
     }
     end_plan();
@@ -382,9 +385,12 @@ void Communicator::abort() {
 
 void Communicator::revoke() const noexcept {
     if (!team_->ready()) return;
+    domain().take_back(rank_);
     const Deadline deadline = Deadline::after(kAbortSeconds);
     for (const Rank peer : domain().members()) {
-        while (peer != rank_ && domain().inside(peer) && !deadline.expired()) std::this_thread::yield();
+        while (peer != rank_ && domain().inside(peer) && !deadline.expired() && !team_->has_ended(peer)) {
+            std::this_thread::yield();
+        }
     }
 }
 

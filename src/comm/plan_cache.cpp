@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.hpp"
 #include "comm/selection.hpp"
 
 namespace rondo::comm {
@@ -69,8 +70,8 @@ const CachedPlan& PlanCache::lookup(const Call& call) {
                       .root = call.root,
                       .hosts = placement.one_memory() ? std::vector<std::vector<Rank>>{} : placement.groups,
                       .slots = static_cast<std::int32_t>(options_.slots)};
-    const plan::Shape& shape =
-        choose_shape(call.collective, total_bytes(call, team_.nranks()), facts, reach_of(placement), options_.filter);
+    const plan::Shape& shape = choose_shape(call.collective, total_bytes(call, team_.nranks()), facts,
+                                            reach_of(placement, team_.pulls()), options_.filter);
     facts.channels = channels_for(shape, facts.nranks, options_);
     std::unique_ptr<CachedPlan>& cached = plans_[{call.collective, Origin::Built, shape.algorithm, call.root}];
     if (!cached) {
@@ -86,7 +87,20 @@ const CachedPlan& PlanCache::lookup(const Call& call) {
 std::unique_ptr<CachedPlan> PlanCache::make(plan::Plan plan) const {
     plan.protocol.fill(options_.protocol);
     const std::int64_t chunk = chunk_bytes_for(plan, options_);
-    return std::make_unique<CachedPlan>(std::move(plan), chunk, fifos_);
+    auto made = std::make_unique<CachedPlan>(std::move(plan), chunk, fifos_);
+    check_peers(made->bound);
+    return made;
+}
+
+/// Shapes are chosen by what the ranks can reach; a plan from a file says what it wants.
+void PlanCache::check_peers(const host::BoundPlan& bound) const {
+    const Reach reach = reach_of(team_.placement(), team_.pulls());
+    const bool able = reach == Reach::Threads || (reach == Reach::Pull && bound.copies_from_peers_only());
+    if (able || !bound.uses_peers()) return;
+    throw make_error(Code::InvalidUsage,
+                     "plan {}/{} works on its peers' own buffers, which {}; run the ranks as threads of one process",
+                     plan::name_of(bound.plan().collective), plan::name_of(bound.plan().algorithm),
+                     reach == Reach::Pull ? "other processes can only copy from" : "other processes cannot reach");
 }
 
 const CachedPlan& PlanCache::find(const std::vector<Transfer>& transfers) {

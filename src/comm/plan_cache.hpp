@@ -73,6 +73,7 @@ private:
 
     const CachedPlan& lookup(const Call& call);
     std::unique_ptr<CachedPlan> make(plan::Plan plan) const;
+    void check_peers(const host::BoundPlan& bound) const;
 
     Team& team_;
     transport::FifoSource& fifos_;

@@ -114,7 +114,8 @@ constexpr Preference kNetwork[] = {
 std::span<const Preference> preferences(Reach reach) noexcept {
     switch (reach) {
         case Reach::Threads: return kThreads;
-        case Reach::Host: return kHost;
+        case Reach::Host:
+        case Reach::Pull: return kHost;
         case Reach::Network: return kNetwork;
     }
     return kNetwork;
@@ -124,6 +125,7 @@ std::string_view text_of(Reach reach) noexcept {
     switch (reach) {
         case Reach::Threads: return "of host memory";
         case Reach::Host: return "that share memory for messages and windows";
+        case Reach::Pull: return "that share memory for messages and windows and copy from each other";
         case Reach::Network: return "with a network between them";
     }
     return "";
@@ -131,10 +133,11 @@ std::string_view text_of(Reach reach) noexcept {
 
 bool runs_here(const plan::Shape& shape, const plan::Facts& facts, Reach reach) {
     if (shape.needs.multicast || !shape.serves(facts)) return false;
+    if (shape.needs.peer_reads) return reach == Reach::Threads || reach == Reach::Pull;
     if (shape.needs.windows) return reach != Reach::Network;
     if (!shape.needs.peer_memory || reach == Reach::Threads) return true;
     // A direct barrier touches no buffer: counters are enough.
-    return reach == Reach::Host && shape.collective == Collective::Barrier;
+    return reach != Reach::Network && shape.collective == Collective::Barrier;
 }
 
 /// The largest part of which all that a rank stages fits into its window.
@@ -155,9 +158,10 @@ std::int64_t window_chunk(const plan::Plan& plan, const Options& options) {
 
 }  // namespace
 
-Reach reach_of(const Placement& placement) noexcept {
+Reach reach_of(const Placement& placement, bool pulls) noexcept {
     if (!placement.one_memory()) return Reach::Network;
-    return placement.one_process ? Reach::Threads : Reach::Host;
+    if (placement.one_process) return Reach::Threads;
+    return pulls ? Reach::Pull : Reach::Host;
 }
 
 const plan::Shape& choose_shape(Collective collective, std::int64_t bytes, const plan::Facts& facts, Reach reach,

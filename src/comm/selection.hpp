@@ -14,10 +14,12 @@ namespace rondo::comm {
 enum class Reach : std::uint8_t {
     Threads,  ///< every rank addresses every other's buffers
     Host,     ///< all ranks share memory for messages, windows and counters
+    Pull,     ///< the same, and every rank may copy out of every other's buffers
     Network,  ///< some pairs have a network between them
 };
 
-Reach reach_of(const Placement& placement) noexcept;
+/// `pulls`: the test of copies out of other processes went well everywhere.
+Reach reach_of(const Placement& placement, bool pulls) noexcept;
 
 /// The shape for a call of `bytes` bytes (total_bytes) on `facts`: the first of the order of preference that the
 /// filter allows and that serves; else any such shape of the catalogue.

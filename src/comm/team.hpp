@@ -68,9 +68,15 @@ public:
     [[nodiscard]] const Placement& placement() const noexcept { return placement_; }
     /// Of the ranks that share memory with those of this process.
     [[nodiscard]] transport::memory::Domain& domain() noexcept { return *domain_; }
+    /// True where ranks that share memory copy out of each other's buffers, if they are of several processes. Equal on
+    /// all of them.
+    [[nodiscard]] bool pulls() const noexcept { return pulls_; }
     [[nodiscard]] const transport::WaitPolicy& wait_policy() const noexcept { return wait_policy_; }
     /// "rank 3 (host h, pid 123)".
     [[nodiscard]] std::string describe(Rank rank) const;
+
+    /// True where the process of a rank that this one shares memory with has been seen to have ended.
+    [[nodiscard]] bool has_ended(Rank rank) const noexcept;
 
     // Failure.
 
@@ -131,6 +137,10 @@ private:
 
     [[nodiscard]] std::vector<Rank> local_ranks() const;
     void make_private_domain();
+    void test_pulls();
+    int try_pulls(const std::vector<Rank>& others, Rank& failed_with);
+    [[nodiscard]] std::vector<Rank> first_of_other_processes() const;
+    [[nodiscard]] std::string settle_pulls();
     void share_memory();
     void make_shared_domain(const transport::memory::Geometry& geometry);
     Descriptor receive_segment(Rank leader);
@@ -158,6 +168,8 @@ private:
     Placement placement_;
     transport::WaitPolicy wait_policy_{};
     std::unique_ptr<transport::memory::Domain> domain_;
+    const transport::memory::PullSample sample_;
+    bool pulls_ = false;
     std::vector<ProcessDescriptor> want_segment_;  // connections of processes that came before it was made
     std::map<Rank, transport::tcp::Network*> networks_;
     std::map<Rank, std::vector<Waiting>> undelivered_;

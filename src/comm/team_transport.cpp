@@ -3,12 +3,19 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <fmt/core.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <future>
+#include <set>
+#include <system_error>
+#include <thread>
 
 #include "base/cpus.hpp"
 #include "base/error.hpp"
+#include "base/process_state.hpp"
 #include "base/runtime.hpp"
 #include "comm/team.hpp"
 #include "transport/tcp/loopback.hpp"
@@ -22,6 +29,8 @@ using transport::memory::Geometry;
 
 constexpr int kLookMs = 50;
 constexpr double kDialSeconds = 60;
+constexpr double kPullSeconds = 2;  // for all processes of a host to be there; else there are no pulls
+constexpr std::chrono::microseconds kPullLook{50};
 
 /// A message of one byte that carries a descriptor (cmsg(3)).
 class DescriptorMessage {
@@ -106,16 +115,19 @@ void Team::on_roster(const bootstrap::Roster& roster) {
 
 void Team::on_go(const std::vector<std::string>& reports) {
     try {
+        std::string pull_text;
         {
             const std::lock_guard lock(mutex_);
             placement_ = place(roster_, options_.transports, reports);
             check_reachable(roster_, placement_, options_.transports, reports);
-            if (!spans_processes(roster_, placement_.group(local_ranks().front()))) make_private_domain();
+            const bool alone = !spans_processes(roster_, placement_.group(local_ranks().front()));
+            if (alone) make_private_domain();
+            if (!alone) pull_text = settle_pulls();
             ready_.store(true, std::memory_order_release);
             settled_.notify_all();
         }
-        Runtime::get().logger().info(Subsystem::Init, local_ranks().front(), "communicator '{}': {}", options_.name,
-                                     comm::describe(roster_, placement_, options_.transports, reports));
+        Runtime::get().logger().info(Subsystem::Init, local_ranks().front(), "communicator '{}': {}{}", options_.name,
+                                     comm::describe(roster_, placement_, options_.transports, reports), pull_text);
     } catch (...) {
         const Failure failure = current_failure();
         fail({.code = failure.code, .rank = local_ranks().front(), .text = "init: " + failure.text});
@@ -144,6 +156,7 @@ void Team::share_memory() {
             const std::lock_guard lock(mutex_);
             domain_ = std::move(domain);
         }
+        test_pulls();
     } catch (...) {
         report = current_failure().text;
         if (report.empty()) report = "out of memory";
@@ -151,6 +164,77 @@ void Team::share_memory() {
         want_segment_.clear();
     }
     session_->report(report);
+}
+
+/// Of the processes that this one shares memory with: the lowest rank of each.
+std::vector<Rank> Team::first_of_other_processes() const {
+    std::vector<Rank> first;
+    std::set<std::int32_t> seen{roster_.self};
+    for (const Rank rank : placement_.group(local_ranks().front())) {
+        if (seen.insert(roster_.process_of[static_cast<std::size_t>(rank)]).second) first.push_back(rank);
+    }
+    return first;
+}
+
+/// Tells the others where they may read, reads from them, and says what came of it; all before this process's report.
+void Team::test_pulls() {
+    for (const Rank rank : local_ranks()) {
+        auto& record = domain_->pull_record(rank);
+        record.sample.store(sample_.data(), std::memory_order_relaxed);
+        record.key.store(sample_.key(), std::memory_order_relaxed);
+        record.pid.store(::getpid(), std::memory_order_release);
+    }
+    Rank failed_with = -1;
+    const int error = options_.transports.cma ? try_pulls(first_of_other_processes(), failed_with) : EOPNOTSUPP;
+    auto& record = domain_->pull_record(local_ranks().front());
+    record.failed_with.store(failed_with, std::memory_order_relaxed);
+    record.verdict.store(error == 0 ? transport::memory::PullRecord::kWorks : -error, std::memory_order_release);
+}
+
+/// 0, or the errno value of the first that failed.
+int Team::try_pulls(const std::vector<Rank>& others, Rank& failed_with) {
+    const Deadline deadline = Deadline::after(kPullSeconds);
+    for (const Rank rank : others) {
+        failed_with = rank;
+        const auto& record = domain_->pull_record(rank);
+        while (record.pid.load(std::memory_order_acquire) == 0) {
+            check_sharing("the other processes' memory");
+            if (deadline.expired()) return ETIMEDOUT;
+            std::this_thread::sleep_for(kPullLook);
+        }
+        const int error =
+            transport::memory::PullSample::test(record.pid.load(std::memory_order_relaxed),
+                                                record.sample.load(std::memory_order_relaxed), record.key.load());
+        if (error != 0) return error;
+    }
+    return 0;
+}
+
+bool Team::has_ended(Rank rank) const noexcept {
+    const pid_t pid = domain_->pull_record(rank).pid.load(std::memory_order_acquire);
+    try {
+        return pid != 0 && on_other_process(rank) && process_has_ended(pid);
+    } catch (...) {
+        return false;  // no memory or descriptor to look: not seen
+    }
+}
+
+/// When all have reported: the same on all ranks of this memory. Returns a text for the log.
+std::string Team::settle_pulls() {
+    std::vector<Rank> processes = first_of_other_processes();
+    processes.push_back(local_ranks().front());
+    std::ranges::sort(processes);
+    for (const Rank rank : processes) {
+        const auto& record = domain_->pull_record(rank);
+        const std::int32_t verdict = record.verdict.load(std::memory_order_acquire);
+        if (verdict == transport::memory::PullRecord::kWorks) continue;
+        pulls_ = false;
+        if (verdict == -EOPNOTSUPP) return "";
+        return fmt::format("; no copies out of other processes' buffers: rank {} cannot read those of rank {} ({})",
+                           rank, record.failed_with.load(), std::generic_category().message(-verdict));
+    }
+    pulls_ = true;
+    return "; every rank can copy out of the others' buffers (cma)";
 }
 
 void Team::make_shared_domain(const Geometry& geometry) {

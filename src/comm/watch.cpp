@@ -114,6 +114,15 @@ void CallWatch::report(const host::Disagreement& found) {
           .remedy = "make the calls of both ranks agree"});
 }
 
+void CallWatch::report(const host::Unread& unread) {
+    fail({.code = Code::RemoteError,
+          .peer = unread.peer,
+          .text = fmt::format("{}: {} bytes of the buffer of {} cannot be read: {}", current(), unread.bytes,
+                              team_.describe(unread.peer), std::generic_category().message(unread.error)),
+          .remedy = unread.error == EFAULT ? "give that rank a buffer as long as its count says"
+                                           : "if the process runs, RONDO_TRANSPORT=^cma does without such reads"});
+}
+
 bool CallWatch::departure_found() {
     // First who is gone, then for whom this rank waits: what a peer sent last is there when it is seen to be gone.
     std::vector<Rank> gone;

@@ -49,6 +49,8 @@ public:
 
     /// Fails the communicator because a peer makes another call than this rank.
     void report(const host::Disagreement& found);
+    /// Fails the communicator because a peer's buffer cannot be copied from.
+    void report(const host::Unread& unread);
 
     /// "call 12 all_reduce(sum, float, count 4)" or "send/recv".
     [[nodiscard]] std::string current() const;

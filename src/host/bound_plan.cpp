@@ -161,6 +161,11 @@ BoundStep BoundPlan::bind_step(const plan::Step& step, int channel, std::int32_t
     for (const std::vector<BoundOperand>* side : {&bound.dsts, &bound.srcs}) {
         widest_ = std::max(widest_, operands_of(*side));
     }
+    const auto of_peer = [](const BoundOperand& o) { return o.op.place == Place::Peer && has_extent(o.op); };
+    bound.reads_peer = std::ranges::any_of(bound.srcs, of_peer);
+    const bool stores = std::ranges::any_of(bound.dsts, of_peer);
+    const bool copy = operands_of(bound.srcs) == 1 && operands_of(bound.dsts) == 1 && !bound.post;
+    if (stores || (bound.reads_peer && !copy)) copies_only_ = false;
     bound.awaited = ports_of(bound.srcs, Place::Inbox, &plan::Operand::acquire, repeat);
     bound.granted = ports_of(bound.dsts, Place::Outbox, &plan::Operand::acquire, repeat);
     bound.posted = ports_of(bound.dsts, Place::Outbox, &plan::Operand::publish, repeat);

@@ -46,10 +46,11 @@ private:
 struct BoundStep {
     plan::Kind kind = plan::Kind::Move;
     bool post = false;
-    Ports awaited{};   ///< receiving ends whose next message the step needs
-    Ports granted{};   ///< sending ends that the step needs room in
-    Ports posted{};    ///< sending ends whose message is whole after the step
-    Ports released{};  ///< receiving ends whose message the step is the last to read
+    bool reads_peer = false;  ///< a source is a peer's user buffer
+    Ports awaited{};          ///< receiving ends whose next message the step needs
+    Ports granted{};          ///< sending ends that the step needs room in
+    Ports posted{};           ///< sending ends whose message is whole after the step
+    Ports released{};         ///< receiving ends whose message the step is the last to read
     std::int32_t rows = 1;
     std::int32_t width = 1;
     plan::Index part{};
@@ -84,6 +85,8 @@ public:
     [[nodiscard]] const std::vector<BoundLane>& lanes() const noexcept { return lanes_; }
     /// True where the plan addresses its peers' user buffers.
     [[nodiscard]] bool uses_peers() const noexcept { return uses_peers_; }
+    /// True where all that the plan does with them is to copy from one of them to one place.
+    [[nodiscard]] bool copies_from_peers_only() const noexcept { return copies_only_; }
     /// By rank: where its scratch lies. Empty where scratch is this rank's own affair.
     [[nodiscard]] std::span<std::byte* const> windows() const noexcept { return windows_; }
     /// True where short messages may travel in their lines (no edge is forced to protocol Simple).
@@ -107,6 +110,7 @@ private:
     bool inlines_;
     bool long_messages_;
     bool uses_peers_ = false;
+    bool copies_only_ = true;
     bool uses_counters_ = false;
     std::size_t widest_ = 1;
     std::vector<std::byte*> windows_;

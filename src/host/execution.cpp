@@ -173,6 +173,7 @@ Execution::Outcome Execution::run_move(Cursor& cursor, const BoundStep& step) {
             reduce_row(cursor, step, extent, row);
         }
     }
+    if (state_ != State::Running) return Outcome::Failed;
     publish(step, cursor.s, cursor.extent);
     return Outcome::Ran;
 }
@@ -250,6 +251,7 @@ void Execution::reduce_row(const Cursor& cursor, const BoundStep& step, const Ex
             srcs_[static_cast<std::size_t>(nsrc++)] = place(cursor, operand, extent, row, f);
         }
     }
+    const pid_t process = step.reads_peer ? process_read(cursor, step, row) : 0;
     const bool divides = step.post && launch_.divisor != 1;
     int ndst = 0;
     bool streams = launch_.stream;
@@ -264,11 +266,16 @@ void Execution::reduce_row(const Cursor& cursor, const BoundStep& step, const Ex
             } else if (operand.op.buffer == plan::Buffer::Scratch) {
                 streams = false;
             }
-            if (nsrc == 1 && !divides && dst == srcs_[0]) continue;  // in place: the copy onto itself
+            // In place: the copy onto itself. An address in another process is another place.
+            if (nsrc == 1 && !divides && dst == srcs_[0] && process == 0) continue;
             dsts_[static_cast<std::size_t>(ndst++)] = dst;
         }
     }
     if (ndst == 0) return;
+    if (process != 0) {
+        pull_row(process, static_cast<Rank>(step.srcs.front().op.peer.at(cursor.s, row, 0)), bytes);
+        return;
+    }
     launch_.kernel({.dst = dsts_.data(),
                     .ndst = ndst,
                     .src = srcs_.data(),
@@ -277,6 +284,21 @@ void Execution::reduce_row(const Cursor& cursor, const BoundStep& step, const Ex
                     .divisor = launch_.divisor,
                     .post = divides,
                     .stream = streams});
+}
+
+/// The process whose memory the row's one source is in; 0: this one.
+pid_t Execution::process_read(const Cursor& cursor, const BoundStep& step, std::int64_t row) const {
+    const auto peer = static_cast<Rank>(step.srcs.front().op.peer.at(cursor.s, row, 0));
+    const pid_t process = domain_.pull_record(peer).pid.load(std::memory_order_acquire);
+    return process == pid_ ? 0 : process;
+}
+
+/// The row as a copy out of another process.
+void Execution::pull_row(pid_t process, Rank peer, std::size_t bytes) {
+    const int error = transport::memory::pull(process, srcs_[0], dsts_[0], bytes);
+    if (error == 0) return;
+    state_ = State::Unreadable;
+    unread_ = {peer, error, bytes};
 }
 
 std::byte* Execution::place(const Cursor& cursor, const BoundOperand& operand, const Extent& extent, std::int64_t row,

@@ -2,6 +2,8 @@
 // The host executor: runs the lanes of a bound plan on the calling thread, each as far as it goes, in turn. A step that
 // lacks a message, a free slot or a counter leaves its lane where it is; nothing blocks here. Waiting is the caller's.
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -57,10 +59,18 @@ struct Disagreement {
     std::uint64_t received = 0;  ///< signature that the peer's message or record carries
 };
 
+/// A copy out of another process that failed.
+struct Unread {
+    Rank peer = -1;
+    int error = 0;  ///< an errno value
+    std::size_t bytes = 0;
+};
+
 enum class State : std::uint8_t {
     Running,
     Done,
-    Mismatch,  ///< a peer's message or record carries another signature: the ranks disagree on the call
+    Mismatch,    ///< a peer's message or record carries another signature: the ranks disagree on the call
+    Unreadable,  ///< a peer's buffer, in another process, could not be copied from
 };
 
 /// One operation of one rank. Reused from operation to operation; allocates only when a plan is wider than any before.
@@ -70,7 +80,7 @@ public:
     /// returns. It may come from another core at any moment, and a short loop sees it earlier than the caller's long
     /// one; no good where the other rank needs this core.
     Execution(transport::memory::Domain& domain, Rank rank, Traffic& traffic, bool patient)
-        : domain_(domain), rank_(rank), traffic_(traffic), polls_(patient ? kPolls : 0) {}
+        : domain_(domain), rank_(rank), traffic_(traffic), polls_(patient ? kPolls : 0), pid_(::getpid()) {}
 
     /// What the next start() will launch, and after it what is being launched. Changed between operations only.
     [[nodiscard]] Launch& launch() noexcept { return launch_; }
@@ -85,6 +95,9 @@ public:
     [[nodiscard]] State state() const noexcept { return state_; }
     /// Only in state Mismatch.
     [[nodiscard]] const Disagreement& disagreement() const noexcept { return disagreement_; }
+
+    /// Only in state Unreadable.
+    [[nodiscard]] const Unread& unread() const noexcept { return unread_; }
 
     /// The ranks that the blocked lanes wait for, in order, each once. For error texts: allocates.
     [[nodiscard]] std::vector<Rank> awaited() const;
@@ -137,6 +150,8 @@ private:
     static bool ready(const BoundStep& step, std::int32_t s, bool inlined);
     bool agreed(const BoundStep& step, std::int32_t s, std::uint64_t signature);
     void reduce_row(const Cursor& cursor, const BoundStep& step, const Extent& extent, std::int64_t row);
+    [[nodiscard]] pid_t process_read(const Cursor& cursor, const BoundStep& step, std::int64_t row) const;
+    void pull_row(pid_t process, Rank peer, std::size_t bytes);
     void publish(const BoundStep& step, std::int32_t s, const Extent& extent);
     std::byte* place(const Cursor& cursor, const BoundOperand& operand, const Extent& extent, std::int64_t row,
                      std::int64_t f);
@@ -158,10 +173,12 @@ private:
     const Rank rank_;
     Traffic& traffic_;
     const int polls_;  // in vain, of one step
+    const pid_t pid_;  // other processes' buffers are copied from, not loaded from
     const BoundPlan* plan_ = nullptr;
     Launch launch_{};
     State state_ = State::Done;
     Disagreement disagreement_{};
+    Unread unread_{};
     std::size_t cursors_in_use_ = 0;
     LineVector<Cursor> cursors_;
     LineVector<void*> dsts_;

@@ -14,6 +14,7 @@ namespace {
 using enum Collective;
 
 constexpr Needs kPeers{.peer_memory = true};
+constexpr Needs kReads{.peer_reads = true};
 constexpr Needs kWindows{.windows = true};
 constexpr Needs kSwitch{.multicast = true};
 
@@ -46,7 +47,7 @@ constexpr std::array kShapes{
 
     Shape{Broadcast, Algorithm::Ring, {}, always, build_ring_broadcast, cost_ring_rooted},
     Shape{Broadcast, Algorithm::Tree, {}, always, build_tree_broadcast, cost_tree_rooted},
-    Shape{Broadcast, Algorithm::Direct, kPeers, always, build_direct_broadcast, cost_direct_broadcast},
+    Shape{Broadcast, Algorithm::Direct, kReads, always, build_direct_broadcast, cost_direct_broadcast},
     Shape{Broadcast, Algorithm::Staged, kWindows, always, build_staged_broadcast, cost_staged_broadcast},
     Shape{Broadcast, Algorithm::Nvls, kSwitch, always, build_nvls_broadcast, cost_nvls_broadcast},
 
@@ -72,7 +73,7 @@ constexpr std::array kShapes{
 
     Shape{AllToAll, Algorithm::Pairwise, {}, always, build_pairwise_all_to_all, cost_pairwise},
     Shape{AllToAll, Algorithm::Bruck, {}, always, build_bruck_all_to_all, cost_bruck_all_to_all},
-    Shape{AllToAll, Algorithm::Direct, kPeers, always, build_direct_all_to_all, cost_direct_exchange},
+    Shape{AllToAll, Algorithm::Direct, kReads, always, build_direct_all_to_all, cost_direct_exchange},
     Shape{AllToAll, Algorithm::Staged, kWindows, always, build_staged_all_to_all, cost_staged_exchange},
 
     Shape{AllToAllV, Algorithm::Pairwise, {}, always, build_pairwise_all_to_all_v, cost_pairwise},

@@ -11,7 +11,8 @@ namespace rondo::plan {
 
 /// What a shape asks of the machine beyond FIFOs.
 struct Needs {
-    bool peer_memory = false;  ///< every rank can address every other rank's buffers
+    bool peer_memory = false;  ///< every rank can load from and store to every other rank's buffers
+    bool peer_reads = false;   ///< every rank can copy from every other rank's buffers
     bool windows = false;      ///< every rank can address every other rank's scratch
     bool multicast = false;    ///< a switch that loads and stores all ranks' buffers at once
 };

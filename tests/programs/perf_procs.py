@@ -63,6 +63,39 @@ class Processes(unittest.TestCase):
                 self.check_right(done)
                 self.assertEqual(len(set(self.pids_of(done.stdout))), 3, done.stdout)
 
+    def test_every_staged_plan_on_several_processes(self):
+        for program in PROGRAMS[:6]:
+            for ranks in ("2", "3", "5"):
+                done = self.forked(program, "--procs", ranks, "-b", "4", "-e", "4M", "-f", "32", "-n", "2", "-T", "60",
+                                   "--algo", "staged", RONDO_BUFFSIZE="64K")
+                self.check_right(done, rows=3)
+                self.assertIn("staged", done.stdout)
+
+    def test_copies_out_of_other_processes(self):
+        for program in ("alltoall_perf", "broadcast_perf"):
+            for flags in (["--procs", "2"], ["--procs", "3"], ["--procs", "2", "-t", "2"]):
+                done = self.forked(program, *flags, "-b", "4", "-e", "8M", "-f", "32", "-n", "2", "-T", "60", "--algo",
+                                   "direct", RONDO_DEBUG="INFO")
+                self.check_right(done, rows=3)
+                self.assertIn("direct", done.stdout)
+                self.assertIn("every rank can copy out of the others' buffers (cma)", done.stdout + done.stderr)
+
+    def test_without_copies_out_of_other_processes(self):
+        refused = [sys.executable, "-B", os.path.join(SOURCE, "tests", "support", "without_pulls.py")]
+        run = ["--procs", "3", "-b", "4", "-e", "256K", "-f", "32", "-n", "2", "-T", "60"]
+        done = self.run_program(*refused, program_path("alltoall_perf"), *run, RONDO_DEBUG="INFO")
+        self.check_right(done, rows=3)
+        self.assertRegex(done.stdout + done.stderr, r"rank 0 cannot read those of rank 1 \(Operation not permitted\)")
+        done = self.run_program(*refused, program_path("alltoall_perf"), *run, "--algo", "direct")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("leaves no algorithm for all_to_all on 3 ranks that share memory for messages and windows;",
+                      done.stderr)
+        for setting in ("^cma", "memory"):
+            done = self.forked("alltoall_perf", *run, "--algo", "direct", RONDO_TRANSPORT=setting)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("leaves no algorithm for all_to_all on 3 ranks that share memory for messages and windows;",
+                          done.stderr)
+
     def test_ranks_are_threads_times_processes(self):
         file = os.path.join(self.watch.folder, "x.json")
         done = self.forked("all_reduce_perf", "--procs", "2", "-t", "2", "-g", "2", "-b", "4K", "-e", "4K", "-n", "2",

@@ -3,6 +3,7 @@
 // this process, or also ranks of other processes on the same host; each process has a Domain of its own over the same
 // segment, which the first of them made. The first cause of a failure is kept in each process.
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include "transport/first_cause.hpp"
 #include "transport/memory/directory.hpp"
 #include "transport/memory/fifo.hpp"
+#include "transport/memory/pull.hpp"
 #include "transport/memory/records.hpp"
 #include "transport/memory/segment.hpp"
 
@@ -71,6 +73,7 @@ public:
 
     [[nodiscard]] Doorbell& bell(Rank rank) noexcept { return shared(rank).bell; }
     [[nodiscard]] CallRecords& records(Rank rank) noexcept { return shared(rank).records; }
+    [[nodiscard]] PullRecord& pull_record(Rank rank) noexcept { return shared(rank).pulls; }
     [[nodiscard]] Counter& counter(int channel, Rank owner, int tag) noexcept {
         return shared(owner)
             .counters[static_cast<std::size_t>(channel) * kMaxCounterTags + static_cast<std::size_t>(tag)];
@@ -88,12 +91,18 @@ public:
     /// Wakes every member that sleeps.
     void ring_all() noexcept;
 
-    // Leases: while a rank is inside a plan that touches its peers' own buffers, it says so, and looks at failed()
-    // after saying it (seq_cst both). Whoever sets the first cause and then finds nobody inside knows that no peer will
-    // touch its buffers any more.
+    // Leases: while a rank is inside a plan that touches its peers' own buffers, it says so, and looks at gone_back()
+    // after saying it (seq_cst both). Whoever takes its buffers back and then finds nobody inside knows that no peer
+    // will touch them any more. In one process the first cause takes back those of all ranks.
 
     void enter(Rank rank) noexcept { shared(rank).inside.store(1, std::memory_order_seq_cst); }
     void leave(Rank rank) noexcept { shared(rank).inside.store(0, std::memory_order_release); }
+    void take_back(Rank rank) noexcept { shared(rank).taken_back.store(1, std::memory_order_seq_cst); }
+    [[nodiscard]] bool gone_back() const noexcept {
+        if (failed()) return true;
+        return std::ranges::any_of(
+            members_, [this](Rank rank) { return shared(rank).taken_back.load(std::memory_order_seq_cst) != 0; });
+    }
     [[nodiscard]] bool inside(Rank rank) const noexcept {
         return shared(rank).inside.load(std::memory_order_seq_cst) != 0;
     }
@@ -109,8 +118,10 @@ private:
     struct Shared {
         Doorbell bell;
         CallRecords records;
+        PullRecord pulls;
         std::array<Counter, kMaxChannels * kMaxCounterTags> counters;
         alignas(128) std::atomic<std::uint32_t> inside;
+        std::atomic<std::uint32_t> taken_back;
         std::atomic<std::uint32_t> departed;
     };
 

@@ -85,7 +85,7 @@ TEST(Settings, EveryOneIsRead) {
     EXPECT_EQ(s.plan_file, "/tmp/plan.json");
     EXPECT_EQ(s.nchannels, 3);
     EXPECT_EQ(s.nsocks, 2);
-    EXPECT_EQ(s.transport, (Transports{.memory = false, .tcp = true}));
+    EXPECT_EQ(s.transport, (Transports{.memory = false, .tcp = true, .cma = false}));
     EXPECT_EQ(s.network, (NetworkSettings{.socket_ifname = "^docker,lo",
                                           .port_range = {40000, 40099},
                                           .host_id = "rack 7",

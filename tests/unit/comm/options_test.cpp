@@ -91,7 +91,7 @@ TEST(Options, FactsDifferWhereRanksWouldMisunderstandEachOther) {
 }
 
 // Whatever the filter leaves: the choice obeys it, serves, and is the same for all who ask.
-constexpr Reach kReaches[] = {Reach::Threads, Reach::Host, Reach::Network};
+constexpr Reach kReaches[] = {Reach::Threads, Reach::Host, Reach::Pull, Reach::Network};
 
 TEST(Selection, ObeysTheFilterAndServes) {
     for (const plan::Shape& wanted : plan::shapes()) {
@@ -104,8 +104,13 @@ TEST(Selection, ObeysTheFilterAndServes) {
             const plan::Facts facts{.nranks = nranks};
             for (const std::int64_t bytes : {std::int64_t{0}, std::int64_t{8}, std::int64_t{1} << 30U}) {
                 for (const Reach reach : kReaches) {
+                    const bool copies = reach == Reach::Threads || reach == Reach::Pull;
+                    if (wanted.needs.peer_reads && !copies) {
+                        EXPECT_THROW(choose_shape(wanted.collective, bytes, facts, reach, filter), Error) << rule;
+                        continue;
+                    }
                     const bool reachable = !wanted.needs.peer_memory || reach == Reach::Threads ||
-                                           (reach == Reach::Host && wanted.collective == plan::Collective::Barrier);
+                                           (reach != Reach::Network && wanted.collective == plan::Collective::Barrier);
                     if ((wanted.needs.windows && reach == Reach::Network) || wanted.needs.multicast ||
                         !wanted.serves(facts) || !reachable) {
                         EXPECT_THROW(choose_shape(wanted.collective, bytes, facts, reach, filter), Error) << rule;
@@ -157,7 +162,9 @@ TEST(Chunk, FitsIntoASlotOrALine) {
     Options options = resolve({}, {});
     for (const plan::Shape& shape : plan::shapes()) {
         const plan::Facts facts{.nranks = 8};
-        if (shape.needs.multicast || shape.needs.peer_memory || shape.needs.windows || !shape.serves(facts)) continue;
+        if (shape.needs.multicast || shape.needs.peer_memory || shape.needs.peer_reads || shape.needs.windows ||
+            !shape.serves(facts))
+            continue;
         const plan::Plan plan = shape.build(facts, 3);
         const std::int64_t chunk = chunk_bytes_for(plan, options);
         EXPECT_GT(chunk, 0);

@@ -63,8 +63,8 @@ TEST_P(VerifyShape, SendsAndRoundsWhatItsPriceSays) {
                                         : 1;
         const Cost cost = shape().cost(*facts, static_cast<double>(operation.launch.count * blocks));
         EXPECT_GE(cost.hops + 1e-9, report.hops) << "n=" << nranks;
-        if (!shape().needs.peer_memory && !shape().needs.windows && !shape().needs.multicast &&
-            shape().collective != Collective::AllToAllV) {
+        if (!shape().needs.peer_memory && !shape().needs.windows && !shape().needs.peer_reads &&
+            !shape().needs.multicast && shape().collective != Collective::AllToAllV) {
             EXPECT_NEAR(cost.bytes, static_cast<double>(report.max_sent), 1e-6) << "n=" << nranks;
         }
         if (reduces(shape().collective)) {

@@ -175,7 +175,8 @@ std::vector<Job> jobs_of(const plan::Shape& shape, const RanksSetup& setup) {
 std::vector<const plan::Shape*> shapes_over_connections() {
     std::vector<const plan::Shape*> shapes;
     for (const plan::Shape& shape : plan::shapes()) {
-        if (!shape.needs.multicast && !shape.needs.windows && !shape.needs.peer_memory) shapes.push_back(&shape);
+        if (!shape.needs.multicast && !shape.needs.windows && !shape.needs.peer_reads && !shape.needs.peer_memory)
+            shapes.push_back(&shape);
     }
     return shapes;
 }
