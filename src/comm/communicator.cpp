@@ -186,18 +186,25 @@ void Communicator::begin_messages(const std::vector<Message>& messages) {
     auto batch = std::make_unique<MessageBatch>(messages);
     engine.messages->post(*batch);
     batch_ = std::move(batch);
-    engine.watch.add_messages(*engine.messages);
+    engine.watch.add_messages(*engine.messages, *batch_);
 }
 
 bool Communicator::poll() {
-    bool moved = poll_messages();
+    const bool messages_moved = poll_messages();
+    bool moved = messages_moved;
     if (planned_) {
         moved = poll_plan() || moved;
-        if (planned_) return moved;
+        if (planned_) {
+            if (messages_moved) engine_->watch.look();
+            return moved;
+        }
     } else {
         moved = engine_->routes.progress() || moved;
     }
-    if (batch_ && !batch_->over() && !team_->failed()) return moved;
+    if (batch_ && !batch_->over() && !team_->failed()) {
+        if (moved) engine_->watch.look();
+        return moved;
+    }
     end();
     return true;
 }
@@ -245,14 +252,20 @@ bool Communicator::poll_plan() {
     Engine& engine = *engine_;
     const bool moved = engine.routes.progress();
     const bool any = engine.execution.state() == host::State::Running && engine.execution.progress();
-    if (any) engine.routes.progress();
+    if (any) {
+        engine.watch.came_on();
+        engine.routes.progress();
+    }
     switch (engine.execution.state()) {
         case host::State::Running:
             if (!(any && team_->failed())) return any || moved;
             break;
         case host::State::Done:
             // The call is over when its last messages are on their way: nobody moves them between calls.
-            if (!engine.routes.flushed() && !team_->failed()) return any || moved;
+            if (!engine.routes.flushed() && !team_->failed()) {
+                if (moved) engine.watch.came_on();
+                return any || moved;
+            }
             break;
         case host::State::Unreadable: engine.watch.report(engine.execution.unread()); break;
         case host::State::Mismatch: engine.watch.report(engine.execution.disagreement()); break;
@@ -306,11 +319,13 @@ void Communicator::submit(MessageBatch& batch) noexcept {
 }
 
 Code Communicator::wait_beside(MessageBatch& batch, const Patience& patience) {
-    while (seat_.take_beside([&] { return batch.over(); })) {
+    MessageWait wait(batch, patience);
+    const auto over = [&] { return batch.over(); };
+    const auto look = [&] { engine_->watch.look(wait); };
+    while (seat_.take_beside(wait_policy().tick, over, look)) {
         accept_messages();
-        engine_->watch.begin(0, {}, patience);
-        if (engine_->messages) engine_->watch.add_messages(*engine_->messages);
-        const Code code = drive_beside(batch);
+        engine_->watch.begin_beside(engine_->messages ? &*engine_->messages : nullptr, wait);
+        const Code code = drive_beside(wait);
         if (code != Code::Success && engine_->messages) engine_->messages->drop(batch);
         seat_.leave_beside();
         if (code != Code::Success) return code;
@@ -319,12 +334,14 @@ Code Communicator::wait_beside(MessageBatch& batch, const Patience& patience) {
 }
 
 /// Until the messages are over, or the seat is wanted.
-Code Communicator::drive_beside(const MessageBatch& batch) {
+Code Communicator::drive_beside(MessageWait& wait) {
+    engine_->watch.look(wait);  // the seat may be wanted before this thread is to sleep
     transport::Waiter waiter(wait_policy(), bell(), watch());
-    while (!batch.over() && !seat_.wanted()) {
+    while (!wait.batch.over() && !seat_.wanted()) {
         const bool moved = engine_->routes.progress();
         if (poll_messages() || moved) {
             waiter.restart();
+            engine_->watch.look(wait);
         } else if (const Code code = waiter.pause(); code != Code::Success) {
             return code;
         }

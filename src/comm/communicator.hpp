@@ -162,7 +162,7 @@ private:
     bool poll_plan();
     void accept_messages();
     bool poll_messages();
-    Code drive_beside(const MessageBatch& batch);
+    Code drive_beside(MessageWait& wait);
     void leave_seat() noexcept;
     void end() noexcept;
     void end_plan() noexcept;

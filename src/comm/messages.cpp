@@ -52,10 +52,6 @@ void report(const MessageRequest& request, Rank source, std::int32_t tag, std::i
 
 }  // namespace
 
-MessageBatch::MessageBatch(const std::vector<Message>& calls) : open_(calls.size()) {
-    for (const Message& call : calls) requests_.push_back({.call = call, .batch = this});
-}
-
 Messages::Messages(Routes& routes, Rank rank, Rank nranks)
     : routes_(routes),
       rank_(rank),
@@ -266,7 +262,7 @@ void Messages::return_eager(Peer& peer, std::int64_t length) noexcept {
 
 void Messages::start_receiving(MessageRequest& request, Rank source, std::uint64_t send_id) {
     peer_at(source).clearances.push_back({send_id, request.id});
-    request.stage = Stage::Receiving;
+    request.enter(Stage::Receiving);
     if (request.length == 0) {
         finish(request);
     } else {
@@ -278,10 +274,10 @@ bool Messages::take_data(Rank source, const Header& header, const std::byte* pay
     const auto found = std::ranges::find(receiving_, header.id, &MessageRequest::id);
     if (found == receiving_.end()) return true;  // dropped: the communicator has failed
     MessageRequest& request = **found;
-    if (request.source != source || bytes > request.length - request.moved) return false;
-    copy_bytes(request.call.data + request.moved, payload, bytes);
-    request.moved += bytes;
-    if (request.moved < request.length) return true;
+    if (request.source != source || bytes > request.length - request.bytes_moved()) return false;
+    copy_bytes(request.call.data + request.bytes_moved(), payload, bytes);
+    request.move(bytes);
+    if (request.bytes_moved() < request.length) return true;
     receiving_.erase(found);
     finish(request);
     return true;
@@ -292,8 +288,8 @@ bool Messages::take_clearance(Rank source, const Header& header) {
     const auto found = std::ranges::find(sends_, header.id, &MessageRequest::id);
     if (found == sends_.end()) return true;  // dropped: the communicator has failed
     MessageRequest& request = **found;
-    if (request.call.peer != source || request.stage != Stage::Announced) return false;
-    request.stage = Stage::Cleared;
+    if (request.call.peer != source || !request.at(Stage::Announced)) return false;
+    request.enter(Stage::Cleared);
     request.peer_id = static_cast<std::uint64_t>(header.length);
     return true;
 }
@@ -349,11 +345,11 @@ bool Messages::send_credit(Rank rank, Peer& peer) {
 
 /// True if anything of the send moved.
 bool Messages::advance(MessageRequest& request) {
-    if (request.stage == Stage::Announced) return false;
+    if (request.at(Stage::Announced)) return false;
     if (request.call.peer == rank_) return send_to_self(request);
     Peer& peer = peer_at(request.call.peer);
     if (peer.full == round_) return false;  // nor may it overtake an earlier one
-    return request.stage == Stage::Cleared ? send_data(request, peer) : begin_send(request, peer);
+    return request.at(Stage::Cleared) ? send_data(request, peer) : begin_send(request, peer);
 }
 
 bool Messages::begin_send(MessageRequest& request, Peer& peer) {
@@ -364,26 +360,27 @@ bool Messages::begin_send(MessageRequest& request, Peer& peer) {
     if (!write(peer, header, request.call.data, eager ? length : 0)) return false;
     if (eager) {
         peer.sent += cost_of(length);
-        request.stage = Stage::Written;
+        request.enter(Stage::Written);
         remove(sends_, &request);
         written_.push_back(&request);
     } else {
-        request.stage = Stage::Announced;
+        request.enter(Stage::Announced);
     }
     return true;
 }
 
 bool Messages::send_data(MessageRequest& request, Peer& peer) {
     bool moved = false;
-    while (request.moved < request.call.bytes) {
-        const std::int64_t bytes = std::min(chunk_, request.call.bytes - request.moved);
-        if (!write(peer, {.kind = Kind::Data, .id = request.peer_id}, request.call.data + request.moved, bytes)) {
+    while (request.bytes_moved() < request.call.bytes) {
+        const std::int64_t bytes = std::min(chunk_, request.call.bytes - request.bytes_moved());
+        if (!write(peer, {.kind = Kind::Data, .id = request.peer_id}, request.call.data + request.bytes_moved(),
+                   bytes)) {
             return moved;
         }
-        request.moved += bytes;
+        request.move(bytes);
         moved = true;
     }
-    request.stage = Stage::Written;
+    request.enter(Stage::Written);
     remove(sends_, &request);
     written_.push_back(&request);
     return true;
@@ -412,7 +409,7 @@ bool Messages::send_to_self(MessageRequest& request) {
         self.unexpected.push_back(std::move(message));
         held_ += eager ? cost_of(length) : kOverhead;
         if (!eager) {
-            request.stage = Stage::Announced;
+            request.enter(Stage::Announced);
             return true;
         }
     }
@@ -444,6 +441,7 @@ bool Messages::write(Peer& peer, Header header, const std::byte* payload, std::i
 void Messages::finish(MessageRequest& request) noexcept {
     if (!request.call.send) report(request, request.source, request.tag, request.length);
     news_ = true;
+    request.enter(Stage::Over);
     request.batch->open_.fetch_sub(1, std::memory_order_acq_rel);
 }
 

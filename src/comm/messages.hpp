@@ -9,66 +9,20 @@
 // So whatever arrives can be taken at once, memory stays bounded (kWindow for each peer, and one entry for each send
 // that waits there), and no message keeps one of another tag from being matched.
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "base/error.hpp"
 #include "base/types.hpp"
-#include "comm/call.hpp"
+#include "comm/messages_batch.hpp"
 #include "transport/memory/fifo.hpp"
 
 namespace rondo::comm {
 
 class Routes;
-class MessageBatch;
-
-/// A send or receive under way.
-struct MessageRequest {
-    enum class Stage : std::uint8_t {
-        Waiting,    ///< a send before its first message; a receive without a match
-        Announced,  ///< a send: waits for its receive
-        Cleared,    ///< a send: its data is going
-        Receiving,  ///< a receive: matched, its data is coming
-        Written,    ///< a send: its last message is posted, and perhaps still on its way out of this process
-    };
-
-    Message call;
-    MessageBatch* batch = nullptr;
-    Stage stage = Stage::Waiting;
-    std::uint64_t id = 0;
-    std::uint64_t peer_id = 0;  ///< of the receive that a cleared send feeds
-    Rank source = 0;            ///< of the message that a receive has matched; with its tag and length:
-    std::int32_t tag = 0;
-    std::int64_t length = 0;
-    std::int64_t moved = 0;  ///< bytes of data sent or received
-};
-
-/// Sends and receives that were called together. Over when all of them are.
-class MessageBatch {
-public:
-    explicit MessageBatch(const std::vector<Message>& calls);
-    MessageBatch(const MessageBatch&) = delete;
-    MessageBatch& operator=(const MessageBatch&) = delete;
-
-    /// From any thread. What the messages wrote is then visible.
-    [[nodiscard]] bool over() const noexcept { return open_.load(std::memory_order_acquire) == 0; }
-    /// For a list of batches; its owner's.
-    MessageBatch* next = nullptr;
-    /// Of the first receive that had no room for its message. Once over, and once.
-    [[nodiscard]] Failure take_failure() noexcept { return std::exchange(failure_, {}); }
-
-private:
-    friend class Messages;
-    std::vector<MessageRequest> requests_;
-    std::atomic<std::size_t> open_;
-    Failure failure_;
-};
 
 /// Used by one thread at a time: the one in the seat.
 class Messages {
@@ -105,10 +59,8 @@ public:
     [[nodiscard]] std::vector<Rank> awaited() const;
     /// A rank of those that are gone without which some send or receive can never end.
     [[nodiscard]] std::optional<Rank> hopeless(const std::vector<Rank>& gone) const;
-    /// "tagged receive of up to 40 bytes from rank 1 (tag 7) and 2 more".
-    [[nodiscard]] std::string current() const;
-    /// "send_tagged" or "recv_tagged".
-    [[nodiscard]] std::string operation() const;
+    /// Null where none does.
+    [[nodiscard]] const MessageBatch* batch_that_needs(Rank peer) const;
 
 private:
     using Stage = MessageRequest::Stage;

@@ -11,6 +11,7 @@
 // stores `operation_` at a time, and each sees the stores of the one before.
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -41,17 +42,23 @@ public:
         announce();
     }
 
-    /// For those that wait beside it: true with the seat taken, false once over() is true.
-    template <class Over>
-    bool take_beside(Over over) {
+    /// For those that wait beside it: true with the seat taken, false once over() is true. Meanwhile calls look() every
+    /// `tick`, without a lock.
+    template <class Over, class Look>
+    bool take_beside(std::chrono::nanoseconds tick, Over over, Look look) {
         std::unique_lock lock(mutex_);
         waiters_.fetch_add(1, std::memory_order_seq_cst);
         if (light_) process_barrier();
         bool done = false;
-        changed_.wait(lock, [&] {
+        const auto ready = [&] {
             done = over();
             return done || (!beside_ && !wanted() && !operation_.load(std::memory_order_seq_cst));
-        });
+        };
+        while (!changed_.wait_for(lock, tick, ready)) {
+            lock.unlock();
+            look();
+            lock.lock();
+        }
         if (done) {
             waiters_.fetch_sub(1, std::memory_order_seq_cst);
         } else {

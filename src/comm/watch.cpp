@@ -37,14 +37,19 @@ Code CallWatch::seen() const { return code_seen_by(rank_, team_.cause()); }
 Code CallWatch::examine(std::chrono::nanoseconds waited) noexcept {
     try {
         if (team_.failed()) return seen();
-        return check(std::chrono::duration<double>(waited).count());
+        return check(waited);
     } catch (...) {
         return Code::InternalError;  // no memory for a text: give up the wait rather than hang
     }
 }
 
-Code CallWatch::check(double seconds) {
+Code CallWatch::check(std::chrono::nanoseconds waited) {
     if (mismatch_found() || departure_found() || loss_found()) return seen();
+    if (wait_ != nullptr) {
+        look(*wait_);
+        return team_.failed() ? seen() : Code::Success;
+    }
+    const double seconds = seconds_waited(waited);
     if (!recorded_ && seconds >= kRecordSeconds) record_call();
     if (seconds >= patience_.timeout) {
         report_timeout(seconds);
@@ -52,6 +57,47 @@ Code CallWatch::check(double seconds) {
     }
     if (!warned_ && patience_.stall_warning > 0 && seconds >= patience_.stall_warning) warn_stall(seconds);
     return Code::Success;
+}
+
+/// A wait begins anew whenever anything moves. Where that may be messages of others, the clock has the time.
+double CallWatch::seconds_waited(std::chrono::nanoseconds waited) noexcept {
+    if (batch_ != nullptr || clock_.running()) {
+        waited = clock_.look(plan_steps_ + (batch_ != nullptr ? batch_->steps() : 0), waited);
+    }
+    return std::chrono::duration<double>(waited).count();
+}
+
+void CallWatch::look() noexcept {
+    const auto waited = clock_.look(plan_steps_ + (batch_ != nullptr ? batch_->steps() : 0));
+    const double seconds = std::chrono::duration<double>(waited).count();
+    if (seconds < patience_.timeout || team_.failed()) return;
+    try {
+        report_timeout(seconds);
+    } catch (...) {
+        return;  // no memory for a text: the next look may have it
+    }
+}
+
+void CallWatch::look(MessageWait& wait) const noexcept {
+    const double seconds = std::chrono::duration<double>(wait.clock.look(wait.batch.steps())).count();
+    const bool late = seconds >= wait.patience.timeout;
+    const bool slow = !wait.warned && wait.patience.stall_warning > 0 && seconds >= wait.patience.stall_warning;
+    if ((!late && !slow) || wait.batch.over() || team_.failed()) return;
+    try {
+        const std::string what = wait.batch.current();
+        const Progress found = progress(0, wait.batch.awaited(rank_, team_.nranks()));
+        if (late) {
+            Cause cause = timeout_cause(what, seconds, wait.patience.timeout, found);
+            cause.rank = rank_;
+            cause.operation = wait.batch.operation();
+            team_.fail(cause);
+        } else {
+            wait.warned = true;
+            warn_stall(what, seconds, found);
+        }
+    } catch (...) {
+        return;  // no memory for a text: the next look may have it
+    }
 }
 
 /// Ranks in other memories cannot look into this one's records.
@@ -131,7 +177,8 @@ bool CallWatch::departure_found() {
     }
     if (gone.empty()) return false;
     std::vector<Rank> needed = execution_.awaited();
-    if (const auto peer = messages_ ? messages_->hopeless(gone) : std::nullopt) needed.push_back(*peer);
+    const std::optional<Rank> hopeless = messages_ != nullptr ? messages_->hopeless(gone) : std::nullopt;
+    if (hopeless) needed.push_back(*hopeless);
     for (const Rank peer : needed) {
         if (std::ranges::find(gone, peer) == gone.end()) continue;
         const bool visible = domain_.has(peer);
@@ -140,7 +187,7 @@ bool CallWatch::departure_found() {
               .peer = peer,
               .text = fmt::format("{} waits for {}, which destroyed its communicator{}; every rank must make the same "
                                   "calls before any destroys",
-                                  current(), team_.describe(peer),
+                                  current(peer), team_.describe(peer),
                                   visible ? fmt::format(" after call {}", domain_.records(peer).latest()) : ""),
               .remedy = "make the same calls on every rank before any destroys"});
         return true;
@@ -156,42 +203,50 @@ bool CallWatch::loss_found() {
     if (!lost) return false;
     const auto now = std::chrono::steady_clock::now();
     if (!lost_since_) lost_since_ = now;
-    const std::vector<Rank> needed = awaited();
+    std::vector<Rank> needed = execution_.awaited();
+    if (messages_ != nullptr) std::ranges::copy(messages_->awaited(), std::back_inserter(needed));
     if (now - *lost_since_ < kEcho || std::ranges::find(needed, lost->peer) == needed.end()) return false;
     fail({.code = Code::RemoteError,
           .peer = lost->peer,
           .text = team_.departed(lost->peer)
                       ? fmt::format(
                             "{} waits for {}, which has left; every rank must make the same calls before any leaves",
-                            current(), team_.describe(lost->peer))
-                  : broken != nullptr ? fmt::format("{} lost its connection to {}: {}", current(),
+                            current(lost->peer), team_.describe(lost->peer))
+                  : broken != nullptr ? fmt::format("{} lost its connection to {}: {}", current(lost->peer),
                                                     team_.describe(lost->peer), lost->text)
-                                      : fmt::format("{}: {}", current(), lost->text),
+                                      : fmt::format("{}: {}", current(lost->peer), lost->text),
           .object = lost->text,
           .remedy = "see whether that process or the network between the hosts is down"});
     return true;
 }
 
-void CallWatch::report_timeout(double seconds) {
-    const Progress found = progress();
+Cause CallWatch::timeout_cause(const std::string& what, double seconds, double most, const Progress& found) {
     // Whom this rank waits for may wait for another one itself.
     const std::vector<Rank>& suspects = !found.silent.empty()    ? found.silent
                                         : !found.missing.empty() ? found.missing
                                                                  : found.awaited;
-    const std::string limit = seconds_text(patience_.timeout);
-    fail({.code = Code::Timeout,
-          .peer = suspects.empty() ? -1 : suspects.front(),
-          .text = fmt::format("{} waited {} (limit {}, RONDO_TIMEOUT); {}", current(), seconds_text(seconds), limit,
-                              found.text),
-          .object = "RONDO_TIMEOUT",
-          .limit = limit,
-          .number = seconds_text(seconds),
-          .remedy = "find out why the missing ranks do not come, or raise RONDO_TIMEOUT"});
+    const std::string limit = seconds_text(most);
+    return {.code = Code::Timeout,
+            .peer = suspects.empty() ? -1 : suspects.front(),
+            .text = fmt::format("{} waited {} (limit {}, RONDO_TIMEOUT); {}", what, seconds_text(seconds), limit,
+                                found.text),
+            .object = "RONDO_TIMEOUT",
+            .limit = limit,
+            .number = seconds_text(seconds),
+            .remedy = "find out why the missing ranks do not come, or raise RONDO_TIMEOUT"};
+}
+
+void CallWatch::report_timeout(double seconds) {
+    fail(timeout_cause(current(), seconds, patience_.timeout, progress(sequence_, awaited())));
 }
 
 void CallWatch::warn_stall(double seconds) {
     warned_ = true;
-    Runtime::get().logger().warn(rank_, "{} has waited {}; {}", current(), seconds_text(seconds), progress().text);
+    warn_stall(current(), seconds, progress(sequence_, awaited()));
+}
+
+void CallWatch::warn_stall(const std::string& what, double seconds, const Progress& found) const {
+    Runtime::get().logger().warn(rank_, "{} has waited {}; {}", what, seconds_text(seconds), found.text);
 }
 
 CallWatch::Statuses CallWatch::statuses_of_all() const {
@@ -206,17 +261,17 @@ CallWatch::Statuses CallWatch::statuses_of_all() const {
     return all;
 }
 
-CallWatch::Progress CallWatch::progress() const {
+CallWatch::Progress CallWatch::progress(std::uint64_t sequence, std::vector<Rank> awaited) const {
     const Statuses statuses = statuses_of_all();
     Progress found;
-    found.awaited = awaited();
+    found.awaited = std::move(awaited);
     std::vector<Rank> arrived;
     std::string missing;
     std::string silent;
     for (Rank peer = 0; peer < team_.nranks(); ++peer) {
         const std::optional<RankStatus>& status = statuses[static_cast<std::size_t>(peer)];
-        const bool late = sequence_ == 0 ? std::ranges::find(found.awaited, peer) != found.awaited.end()
-                                         : !status || status->latest < sequence_;
+        const bool late = sequence == 0 ? std::ranges::find(found.awaited, peer) != found.awaited.end()
+                                        : !status || status->latest < sequence;
         if (late) {
             found.missing.push_back(peer);
             missing += (missing.empty() ? "" : ", ") + missing_text(peer, status);
@@ -229,7 +284,7 @@ CallWatch::Progress CallWatch::progress() const {
         }
     }
     found.text = fmt::format("waiting for rank(s) {}", bootstrap::rank_list(found.awaited));
-    if (sequence_ == 0) {
+    if (sequence == 0) {
         found.text += ": " + missing;
     } else {
         found.text += fmt::format("; arrived: {}; missing: {}", bootstrap::rank_list(arrived),
@@ -273,8 +328,8 @@ std::string CallWatch::place_text(Rank peer) const {
 /// Messages with tags stand beside a group of transfers or alone, never beside a collective call.
 std::vector<Rank> CallWatch::awaited() const {
     std::vector<Rank> ranks = execution_.awaited();
-    if (messages_ == nullptr) return ranks;
-    const std::vector<Rank> more = messages_->awaited();
+    if (batch_ == nullptr) return ranks;
+    const std::vector<Rank> more = batch_->awaited(rank_, team_.nranks());
     ranks.insert(ranks.end(), more.begin(), more.end());
     std::ranges::sort(ranks);
     ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
@@ -282,14 +337,20 @@ std::vector<Rank> CallWatch::awaited() const {
 }
 
 std::string CallWatch::current() const {
-    if (messages_ != nullptr) return messages_->current();
+    if (batch_ != nullptr) return batch_->current();
     return sequence_ == 0 ? "send/recv" : fmt::format("call {} {}", sequence_, describe(call_));
+}
+
+/// What waits for this peer, as far as it is known.
+std::string CallWatch::current(Rank peer) const {
+    const MessageBatch* const batch = messages_ != nullptr ? messages_->batch_that_needs(peer) : nullptr;
+    return batch != nullptr ? batch->current() : current();
 }
 
 Code CallWatch::fail(Cause cause) {
     cause.rank = rank_;
     cause.sequence = sequence_;
-    if (cause.operation.empty() && messages_ != nullptr) cause.operation = messages_->operation();
+    if (cause.operation.empty() && batch_ != nullptr) cause.operation = batch_->operation();
     if (cause.operation.empty()) cause.operation = sequence_ == 0 ? "send/recv" : std::string(operation_of(call_));
     team_.fail(cause);
     return seen();

@@ -12,6 +12,7 @@
 #include "comm/options.hpp"
 #include "comm/routes.hpp"
 #include "comm/team.hpp"
+#include "comm/watch_clock.hpp"
 #include "host/execution.hpp"
 #include "transport/wait.hpp"
 
@@ -21,6 +22,18 @@ namespace rondo::comm {
 struct Patience {
     double timeout = 600;
     double stall_warning = 30;  ///< 0: no warning
+};
+
+/// A thread's wait for messages that go on beside other operations. The time counts from when they last came on,
+/// whoever moved them.
+struct MessageWait {
+    MessageWait(const MessageBatch& waited_for, const Patience& limits) noexcept
+        : batch(waited_for), patience(limits), clock(waited_for.steps()) {}
+
+    const MessageBatch& batch;
+    const Patience patience;
+    WatchClock clock;
+    bool warned = false;
 };
 
 class CallWatch final : public transport::Watch {
@@ -36,9 +49,29 @@ public:
         warned_ = false;
         recorded_ = false;
         messages_ = nullptr;
+        batch_ = nullptr;
+        wait_ = nullptr;
+        clock_.stop();
     }
-    /// Tagged messages are waited for as well.
-    void add_messages(const Messages& messages) noexcept { messages_ = &messages; }
+    /// Tagged messages, moved by `messages`, are waited for as well.
+    void add_messages(const Messages& messages, const MessageBatch& batch) noexcept {
+        messages_ = &messages;
+        batch_ = &batch;
+    }
+    /// Nothing else is: whoever is in the seat waits beside operations. `messages` may be null.
+    void begin_beside(const Messages* messages, MessageWait& wait) noexcept {
+        begin(0, {}, wait.patience);
+        messages_ = messages;
+        batch_ = &wait.batch;
+        wait_ = &wait;
+    }
+    /// A plan has come on.
+    void came_on() noexcept { ++plan_steps_; }
+    /// While messages move, whosoever they are: has what this call waits for come on? Fails the communicator where its
+    /// time is up.
+    void look() noexcept;
+    /// The same for a wait beside other operations. From any thread, in the seat or not.
+    void look(MessageWait& wait) const noexcept;
 
     [[nodiscard]] bool stopped() const noexcept override { return team_.failed(); }
     Code examine(std::chrono::nanoseconds waited) noexcept override;
@@ -58,16 +91,6 @@ public:
 private:
     using Statuses = std::vector<std::optional<RankStatus>>;
 
-    Code check(double seconds);
-    void record_call();
-    bool mismatch_found();
-    bool difference_found(Rank peer, const Statuses& statuses);
-    bool calls_differ(Rank peer, std::uint64_t sequence, const Statuses& statuses);
-    bool departure_found();
-    bool loss_found();
-    void report_timeout(double seconds);
-    void warn_stall(double seconds);
-    [[nodiscard]] Statuses statuses_of_all() const;
     /// Who has made this call, who has not, whom the blocked lanes wait for, and which of the ranks that are here do
     /// not run: their processes are stopped, or do not answer.
     struct Progress {
@@ -76,7 +99,23 @@ private:
         std::vector<Rank> silent;
         std::string text;
     };
-    [[nodiscard]] Progress progress() const;
+
+    Code check(std::chrono::nanoseconds waited);
+    [[nodiscard]] double seconds_waited(std::chrono::nanoseconds waited) noexcept;
+    void record_call();
+    bool mismatch_found();
+    bool difference_found(Rank peer, const Statuses& statuses);
+    bool calls_differ(Rank peer, std::uint64_t sequence, const Statuses& statuses);
+    bool departure_found();
+    bool loss_found();
+    void report_timeout(double seconds);
+    void warn_stall(double seconds);
+    void warn_stall(const std::string& what, double seconds, const Progress& found) const;
+    [[nodiscard]] static Cause timeout_cause(const std::string& what, double seconds, double most,
+                                             const Progress& found);
+    [[nodiscard]] std::string current(Rank peer) const;
+    [[nodiscard]] Statuses statuses_of_all() const;
+    [[nodiscard]] Progress progress(std::uint64_t sequence, std::vector<Rank> awaited) const;
     [[nodiscard]] std::string missing_text(Rank peer, const std::optional<RankStatus>& status) const;
     [[nodiscard]] std::vector<Rank> awaited() const;
     [[nodiscard]] bool stopped(Rank peer) const;
@@ -95,6 +134,10 @@ private:
     bool warned_ = false;
     bool recorded_ = false;
     const Messages* messages_ = nullptr;
+    const MessageBatch* batch_ = nullptr;
+    MessageWait* wait_ = nullptr;
+    std::uint64_t plan_steps_ = 0;
+    WatchClock clock_;  // runs once messages that are not waited for may put off the end of the wait
     std::optional<std::chrono::steady_clock::time_point> lost_since_;
 };
 
