@@ -172,7 +172,7 @@ void ServerHandshake::answer_hello() {
     hello_bytes_ += input_;
     Reader in(input_);
     const std::uint8_t purpose = in.u8();
-    if (purpose < static_cast<std::uint8_t>(Purpose::Control) || purpose > static_cast<std::uint8_t>(Purpose::Memory)) {
+    if (purpose < static_cast<std::uint8_t>(Purpose::Control) || purpose > static_cast<std::uint8_t>(Purpose::News)) {
         state_ = State::Garbage;
         return;
     }

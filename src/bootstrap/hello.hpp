@@ -29,6 +29,7 @@ enum class Purpose : std::uint8_t {
     Control = 1,  ///< to the root of the communicator
     Data = 2,     ///< messages between two ranks
     Memory = 3,   ///< descriptors of shared memory, between processes of one host, over a Unix socket
+    News = 4,     ///< a failure, when the root has left
 };
 
 struct Hello {

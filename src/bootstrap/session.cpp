@@ -181,7 +181,7 @@ void Session::close() {
     const auto done = std::make_shared<Signal>();
     core_->post([core = core_, done] {
         core->close();
-        give_after(core, done, kHopsToOthers);
+        core->when_told([core, done] { give_after(core, done, kHopsToOthers); });
     });
     done->await(kCloseTime);
 }

@@ -119,6 +119,11 @@ public:
     virtual void on_departed(Rank rank) = 0;
     /// An authenticated Data or Memory connection from a peer; never before on_roster(). Non-blocking.
     virtual void on_connection(ProcessDescriptor connection, const Hello& hello) = 0;
+    /// Is it known by other ways that a rank of another process left in an orderly way? Asked when the root has left.
+    virtual bool seen_leaving(Rank rank) {
+        static_cast<void>(rank);
+        return false;
+    }
     /// What the ranks of this process are doing, for Session::query(); at most kMostReportBytes.
     virtual std::string on_status() = 0;
 };

@@ -307,6 +307,10 @@ void SessionCore::take_connection(ProcessDescriptor socket, const Hello& hello) 
         early_.emplace_back(std::move(socket), hello);
         return;
     }
+    if (hello.purpose == Purpose::News) {
+        take_news(std::move(socket));
+        return;
+    }
     gate_.pass([&](Events& events) { events.on_connection(std::move(socket), hello); });
 }
 

@@ -2,6 +2,7 @@
 // What a Session does on its executor: the service thread, or a strand in a local communicator.
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -51,6 +52,8 @@ public:
     void connect(std::int32_t process, Hello hello, const Deadline& deadline, const Session::ConnectCallback& callback);
     void record(const Record& record);
     void query(Session::QueryCallback callback);
+    /// Runs the task when what spread() tells has been told: now, where that is nothing.
+    void when_told(Executor::Task task);
     void expire();
     void close();
 
@@ -77,9 +80,14 @@ private:
     void on_status_reply(const StatusReplyMessage& reply);
     void watch_processes();
     void on_death(std::int32_t process);
+    [[nodiscard]] bool seen_leaving(std::int32_t process);
     void report_death(std::int32_t process);
     [[nodiscard]] bool all_departed(std::int32_t process) const;
     void deliver(const Cause& cause);
+    void spread(const Cause& cause);
+    void tell_next(const Payload& news);
+    void told(const std::shared_ptr<Dialer>& dialer, const Payload& news);
+    void take_news(ProcessDescriptor socket);
     void say_goodbye();
     void set_missing(Rank joined, std::string ranks);
     void log_progress();
@@ -129,6 +137,10 @@ private:
     std::uint64_t query_number_ = 0;
     std::map<std::int32_t, std::shared_ptr<void>> watches_;  // by process
     std::vector<Executor::TimerId> grace_timers_;
+    std::deque<std::int32_t> to_tell_;           // processes, of spread()
+    std::set<std::shared_ptr<Dialer>> telling_;  // calls of spread()
+    std::vector<Executor::Task> when_told_;      // see there
+    std::set<std::shared_ptr<Link>> news_;       // of others' spread()
 };
 
 }  // namespace rondo::bootstrap

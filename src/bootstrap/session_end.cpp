@@ -20,6 +20,8 @@ namespace {
 constexpr double kCauseSeconds = 0.5;        // for the root's answer to a failure
 constexpr double kGraceSeconds = 0.3;        // for the news of a departure to overtake that of the process's end
 constexpr double kRootlessGraceSeconds = 1;  // no such news can come: time to finish what the process took part in
+constexpr double kBetweenTellers = 0.01;
+constexpr std::int32_t kMostTellers = 30;
 constexpr double kQuerySeconds = 0.6;
 constexpr double kLingerSeconds = 5;  // so long a closed session tries to tell the root of its failure
 constexpr std::size_t kMostWatched = 256;
@@ -33,6 +35,7 @@ void SessionCore::fail(Cause cause) {
     own_cause_ = fit(std::move(cause));
     if (!link_) {
         deliver(*own_cause_);
+        if (rootless_) spread(*own_cause_);
         return;
     }
     link_->send(FrameType::Fail, encode(*own_cause_));
@@ -70,8 +73,11 @@ void SessionCore::drop_link() {
 void SessionCore::on_link_closed(const std::string& reason) {
     drop_link();
     if (left_ || closed_ || cause_) return;
+    const std::int32_t process = roster_ ? roster_->root_process : -1;
+    rootless_ = going_ && (process < 0 || all_departed(process));
     if (own_cause_) {
         deliver(*own_cause_);
+        if (rootless_) spread(*own_cause_);
         return;
     }
     if (!roster_) {
@@ -83,10 +89,8 @@ void SessionCore::on_link_closed(const std::string& reason) {
                  .object = root_text()});
         return;
     }
-    const std::int32_t process = roster_->root_process;
-    if (going_ && (process < 0 || all_departed(process))) {
-        // Deaths are still seen by the processes of the same host, and by those that exchange data.
-        rootless_ = true;
+    if (rootless_) {
+        // Deaths are still seen by the processes of the same host, and by those that exchange data: see spread().
         Runtime::get().logger().info(Subsystem::Init, ranks_.front(), "the root at {} has left", root_text());
         end_queries();
         return;
@@ -124,12 +128,16 @@ void SessionCore::watch_processes() {
 void SessionCore::on_death(std::int32_t process) {
     if (cause_ || closed_ || left_) return;
     // A process may well end after it has left: the news of that may be on its way yet.
-    grace_timers_.push_back(executor_->after(rootless_ ? kRootlessGraceSeconds : kGraceSeconds,
-                                             [self = shared_from_this(), process] { self->report_death(process); }));
+    // Without a root each that sees it tells all others: one after the other, so that the first spares the rest.
+    const double grace =
+        rootless_ ? kRootlessGraceSeconds + kBetweenTellers * std::min(roster_->self, kMostTellers) : kGraceSeconds;
+    grace_timers_.push_back(
+        executor_->after(grace, [self = shared_from_this(), process] { self->report_death(process); }));
 }
 
 void SessionCore::report_death(std::int32_t process) {
     if (cause_ || closed_ || left_ || all_departed(process)) return;
+    if (rootless_ && seen_leaving(process)) return;
     const Rank rank = roster_->ranks_of(process).front();
     fail({.code = Code::RemoteError,
           .rank = rank,
@@ -143,6 +151,15 @@ void SessionCore::report_death(std::int32_t process) {
 bool SessionCore::all_departed(std::int32_t process) const {
     const std::vector<Rank> ranks = roster_->ranks_of(process);
     return std::all_of(ranks.begin(), ranks.end(), [this](Rank rank) { return departed_.contains(rank); });
+}
+
+/// The root has left without hearing of it, but data or memory tell that the process had left before it ended.
+bool SessionCore::seen_leaving(std::int32_t process) {
+    bool all = true;
+    for (const Rank rank : roster_->ranks_of(process)) {
+        gate_.pass([&](Events& events) { all = all && (departed_.contains(rank) || events.seen_leaving(rank)); });
+    }
+    return all;
 }
 
 // --- Leaving ---------------------------------------------------------------------------------------------------------
@@ -186,6 +203,7 @@ void SessionCore::close() {
     say_goodbye();
     if (!local()) options_.service->registry().remove_callee(identity_.key, this);
     early_.clear();
+    for (const std::shared_ptr<Link>& link : std::exchange(news_, {})) executor_->post([link] {});
     for (const std::shared_ptr<Dialer>& call : std::exchange(calls_, {})) call->cancel();
     for (auto& [number, query] : std::exchange(queries_, {})) executor_->cancel(query.second);
     own_root_ = nullptr;

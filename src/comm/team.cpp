@@ -155,6 +155,11 @@ std::string Team::on_status() {
     return text;
 }
 
+bool Team::seen_leaving(Rank rank) {
+    const std::lock_guard lock(mutex_);
+    return ready() && domain_->has(rank) && domain_->departed(rank);
+}
+
 std::vector<std::optional<RankStatus>> Team::ask() {
     std::vector<std::optional<RankStatus>> all(static_cast<std::size_t>(nranks_));
     auto answer = std::make_shared<std::promise<std::vector<std::string>>>();

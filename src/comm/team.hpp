@@ -127,6 +127,7 @@ public:
     void on_departed(Rank rank) override;
     void on_connection(ProcessDescriptor connection, const bootstrap::Hello& hello) override;
     std::string on_status() override;
+    bool seen_leaving(Rank rank) override;
 
 private:
     struct Waiting {

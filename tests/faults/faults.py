@@ -209,6 +209,35 @@ def kill_idle(ranks, fault):
     tidy(ranks, fault, survivors, before)
 
 
+def kill_after_root(ranks, fault):
+    """The rank at which all met leaves as it should, and its process ends or lives on. Then another dies while one waits
+    for it, others for that one, or for nobody."""
+    before = census_of(ranks)
+    ranks.init(30)
+    expect_all(ranks.ask("check", limit=HANG), "before the fault")
+    root, victim = ranks[0], ranks[fault.victim]
+    expect_all(ranks.ask("destroy", limit=10, ranks=[root]), "destroy of the root")
+    if fault.random.choice([True, False]):
+        root.tell("quit")
+        root.process.wait(HANG)
+        time.sleep(0.1)
+    survivors = ranks.but(0, fault.victim)
+    waiting = survivors[:2]
+    waited_for = fault.victim
+    for rank in waiting:
+        rank.tell("receive", waited_for)
+        waited_for = rank.number
+    time.sleep(0.3)
+    at = victim.signal(signal.SIGKILL)
+    check_told(fault, ranks.answers(HANG, waiting), at, victim)
+    time.sleep(max(0.0, at + TOLD_WITHIN - time.monotonic()))
+    for rank in survivors[2:]:
+        check_told(fault, [(rank, rank.ask("receive", waiting[0].number, limit=HANG))], at + TOLD_WITHIN, victim, 0.3)
+    expect_all(ranks.ask("destroy", limit=10, ranks=survivors), "destroy")
+    go_on_by_new_id(ranks, survivors)
+    tidy(ranks, fault, survivors, before)
+
+
 def kill_two(ranks, fault):
     """Two ranks die at once."""
     before = begin_loop(ranks, fault, LARGE)
@@ -316,7 +345,7 @@ def stop_long(ranks, fault):
 
 
 MODES = {"kill_init": (kill_init, (2, 3, 5)), "kill_operation": (kill_operation, (2, 3, 5)),
-         "kill_idle": (kill_idle, (2, 3, 5)), "kill_small": (kill_small, (2, 3, 5)), "kill_two": (kill_two, (3, 5)),
+         "kill_idle": (kill_idle, (2, 3, 5)), "kill_after_root": (kill_after_root, (3, 5)), "kill_small": (kill_small, (2, 3, 5)), "kill_two": (kill_two, (3, 5)),
          "exit_operation": (exit_operation, (2, 3, 5)), "exit_idle": (exit_idle, (2, 3, 5)),
          "leave": (leave, (2, 3, 5, 8)),
          "leave_first": (leave_first, (2, 3, 5)), "stop_short": (stop_short, (2, 3)), "stop_long": (stop_long, (2, 3, 5))}
@@ -332,7 +361,7 @@ def plan_of(count, seed, only, transports):
         if only and mode not in only:
             continue
         places = [(mode, transport, size, victim) for transport in transports for size in sizes
-                  for victim in range(size)]
+                  for victim in range(1 if mode == "kill_after_root" else 0, size)]
         chooser.shuffle(places)
         cells[mode] = places
     faults = []
@@ -347,7 +376,8 @@ def plan_of(count, seed, only, transports):
 def run_fault(fault):
     try:
         with LeakWatch() as watch:
-            with Ranks(fault.count, fault.transport, watch.environment) as ranks:
+            apart = fault.transport == "tcp" and fault.random.choice([True, False])
+            with Ranks(fault.count, fault.transport, watch.environment, apart) as ranks:
                 MODES[fault.mode][0](ranks, fault)
     except Hang as hang:
         fault.problems.append(f"hang: {hang}")

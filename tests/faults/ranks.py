@@ -91,10 +91,12 @@ class Rank:
 
 
 class Ranks:
-    """All ranks of one fault. Every process is gone on leaving."""
+    """All ranks of one fault. Every process is gone on leaving. `apart`: they take each other for processes of different
+    hosts, and do not watch each other's pids."""
 
-    def __init__(self, count, transport, environment):
-        self.all = [Rank(number, {**environment, "RONDO_TRANSPORT": transport}) for number in range(count)]
+    def __init__(self, count, transport, environment, apart=False):
+        self.all = [Rank(number, {**environment, "RONDO_TRANSPORT": transport,
+                                  **({"RONDO_HOSTID": f"host {number}"} if apart else {})}) for number in range(count)]
 
     def __enter__(self):
         return self

@@ -8,6 +8,7 @@
 //                               EXIT: leaves by _exit(0) after that many, without a word to anyone
 //   check                       every collective, small and large, compared element by element
 //   call NAME TYPE COUNT OP ROOT    one call
+//   receive SOURCE              a tagged message of four bytes from that rank
 //   mixed SEED COUNT            that many legal calls drawn at random, alike on all ranks
 //   shrink R,R,...              a communicator without these ranks takes the place of the old one
 //   shrink_to R,.. R,.. ...     the same without the ranks that are not in the list that has this one
@@ -105,6 +106,7 @@ private:
         if (word == "loop") loop(words, answer);
         if (word == "check") check(answer);
         if (word == "call") call(words, answer);
+        if (word == "receive") receive(words, answer);
         if (word == "mixed") mixed(words, answer);
         if (word == "shrink") shrink(read_list(words), answer);
         if (word == "shrink_to") shrink_to(words, answer);
@@ -222,6 +224,13 @@ private:
         const Call one = parse_call(words, next_call_++);
         prepare(one, rank_, nranks_, buffers_);
         judge(make(one, buffers_, comm_), answer);
+    }
+
+    void receive(std::istringstream& words, Json& answer) {
+        int source = -1;
+        words >> source;
+        std::uint32_t value = 0;
+        judge(rondoRecvTagged(&value, 1, rondoUint32, source, 0, comm_, nullptr, nullptr), answer);
     }
 
     static std::vector<int> read_list(std::istringstream& words) {
