@@ -75,6 +75,10 @@ void Dialer::cancel() {
     while (!attempts_.empty()) remove(attempts_.begin());
 }
 
+bool Dialer::answered() const noexcept {
+    return std::any_of(attempts_.begin(), attempts_.end(), [](const Attempt& attempt) { return attempt.connected; });
+}
+
 std::string Dialer::outcomes() const {
     std::string all;
     for (const Target& target : targets_) {

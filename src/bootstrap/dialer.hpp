@@ -44,6 +44,8 @@ public:
     Dialer& operator=(const Dialer&) = delete;
 
     void cancel();
+    /// A connection is there, and its handshake under way.
+    [[nodiscard]] bool answered() const noexcept;
 
     /// "10.0.0.1:4711 (Connection refused), 127.0.0.1:4711 (no answer yet)".
     [[nodiscard]] std::string outcomes() const;

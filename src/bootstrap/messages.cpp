@@ -260,6 +260,30 @@ StatusMessage decode_status(std::string_view bytes) {
     return status;
 }
 
+std::string encode(const Errand& errand) {
+    Writer out;
+    out.i32(errand.process);
+    out.i32(errand.source);
+    out.i32(errand.destination);
+    out.u16(errand.flow);
+    out.u32(errand.milliseconds);
+    out.text(errand.text.substr(0, kMostCauseText));
+    return out.take();
+}
+
+Errand decode_errand(std::string_view bytes) {
+    Reader in(bytes);
+    Errand errand;
+    errand.process = in.i32();
+    errand.source = in.i32();
+    errand.destination = in.i32();
+    errand.flow = in.u16();
+    errand.milliseconds = in.u32();
+    errand.text = in.text(kMostCauseText);
+    in.end();
+    return errand;
+}
+
 std::string encode(const StatusReplyMessage& reply) {
     Writer out;
     out.u64(reply.number);

@@ -22,8 +22,10 @@ enum class FrameType : std::uint8_t {
     Depart = 5,   ///< a rank
     Goodbye = 6,  ///< nothing
     Record = 7,
-    Query = 8,   ///< a number
-    Status = 9,  ///< a number and a text
+    Query = 8,    ///< a number
+    Status = 9,   ///< a number and a text
+    Ask = 10,     ///< an Errand for a process
+    Refuse = 11,  ///< an Errand that failed, back to the process that asked
     // From the root.
     Missing = 32,  ///< MissingRanks
     Roster = 33,
@@ -32,6 +34,8 @@ enum class FrameType : std::uint8_t {
     Departed = 36,  ///< ranks
     StatusRequest = 37,
     StatusReply = 38,
+    Asked = 39,    ///< an Errand from a process
+    Refused = 40,  ///< an Errand that failed there
 };
 
 inline constexpr std::size_t kMostMemberFrame = 1U << 20U;  ///< from a process of the communicator
@@ -71,6 +75,19 @@ struct StatusReplyMessage {
     std::vector<std::string> texts;
 };
 
+/// A process that cannot reach another asks it, by the root, to call back.
+struct Errand {
+    std::int32_t process =
+        -1;            ///< to the root: who is asked; from the root: who asks. Of a refusal the other way round
+    Rank source = -1;  ///< of the connection, as the one that asks sees it
+    Rank destination = -1;
+    std::uint16_t flow = 0;
+    std::uint32_t milliseconds = 0;  ///< to try for
+    std::string text;                ///< of a refusal
+
+    bool operator==(const Errand&) const = default;
+};
+
 std::string encode(const Introduction& introduction);
 std::string encode(const JoinMessage& join);
 std::string encode(const Cause& cause);
@@ -79,6 +96,7 @@ std::string encode(const MissingRanks& missing);
 std::string encode(const Roster& roster);  ///< without `self`
 std::string encode(const StatusMessage& status);
 std::string encode(const StatusReplyMessage& reply);
+std::string encode(const Errand& errand);
 std::string encode(const std::vector<std::string>& reports);
 std::string encode(Rank rank);
 std::string encode(const std::vector<Rank>& ranks);
@@ -92,6 +110,7 @@ MissingRanks decode_missing(std::string_view bytes);
 Roster decode_roster(std::string_view bytes);
 StatusMessage decode_status(std::string_view bytes);
 StatusReplyMessage decode_status_reply(std::string_view bytes);
+Errand decode_errand(std::string_view bytes);
 std::vector<std::string> decode_reports(std::string_view bytes);
 Rank decode_rank(std::string_view bytes);
 std::vector<Rank> decode_ranks(std::string_view bytes);

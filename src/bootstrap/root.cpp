@@ -89,6 +89,8 @@ void Root::dispatch(Member& member, FrameType type, std::string_view payload) {
         case FrameType::Depart: depart(member, decode_rank(payload)); return;
         case FrameType::Goodbye: goodbye(member); return;
         case FrameType::Record: compare(decode_record(payload)); return;
+        case FrameType::Ask: forward(member, FrameType::Asked, decode_errand(payload)); return;
+        case FrameType::Refuse: forward(member, FrameType::Refused, decode_errand(payload)); return;
         case FrameType::Query: inquire(member, decode_number(payload)); return;
         case FrameType::Status: answer(member, decode_status(payload)); return;
         default: throw make_error(Code::RemoteError, "message {} is none for the root", static_cast<int>(type));
@@ -338,6 +340,20 @@ void Root::compare(const Record& record) {
     std::vector<Record>& own = records_[record.rank];
     if (own.size() == kRecordsOfRank) own.erase(own.begin());
     own.push_back(record);
+}
+
+/// From process to process. Where the other has gone, its errands have failed.
+void Root::forward(const Member& from, FrameType type, Errand errand) {
+    const std::int32_t to = std::exchange(errand.process, from.index);
+    for (const auto& member : members_) {
+        if (member->index < 0 || member->index != to || !member->link) continue;
+        member->link->send(type, encode(errand));
+        return;
+    }
+    if (type != FrameType::Asked) return;
+    errand.process = to;
+    errand.text = "it has left, or ended";
+    from.link->send(FrameType::Refused, encode(errand));
 }
 
 void Root::inquire(Member& member, std::uint64_t number) {

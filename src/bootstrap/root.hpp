@@ -70,6 +70,7 @@ private:
     void depart(Member& member, Rank rank);
     void goodbye(Member& member);
     void compare(const Record& record);
+    void forward(const Member& from, FrameType type, Errand errand);
     void inquire(Member& member, std::uint64_t number);
     void answer(Member& member, StatusMessage status);
     void end_inquiry(std::uint64_t id);

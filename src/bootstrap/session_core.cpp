@@ -253,6 +253,8 @@ void SessionCore::dispatch(FrameType type, std::string_view payload) {
             if (link_) link_->send(FrameType::Status, encode(status));
             return;
         }
+        case FrameType::Asked: on_asked(decode_errand(payload)); return;
+        case FrameType::Refused: on_refused(decode_errand(payload)); return;
         case FrameType::StatusReply: on_status_reply(decode_status_reply(payload)); return;
         default: throw make_error(Code::RemoteError, "message {} is none from a root", static_cast<int>(type));
     }
@@ -311,6 +313,7 @@ void SessionCore::take_connection(ProcessDescriptor socket, const Hello& hello) 
         take_news(std::move(socket));
         return;
     }
+    if (fulfil(socket, hello)) return;
     gate_.pass([&](Events& events) { events.on_connection(std::move(socket), hello); });
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/cause.hpp"
@@ -62,6 +63,28 @@ public:
     void take_connection(ProcessDescriptor socket, const Hello& hello) override;
 
 private:
+    /// Which connection, as the one that called for it first names it: process, source, destination, flow.
+    using ConnectionName = std::tuple<std::int32_t, Rank, Rank, std::uint16_t>;
+    /// A Data connection that this process wants to another, and who waits for it.
+    struct Wish {
+        Session::ConnectCallback callback;
+        Deadline deadline = Deadline::never();
+        std::shared_ptr<Dialer> dialer;  // null: the other one has been asked to call
+        Failure failure;                 // of the own calls
+        Executor::TimerId timer = 0;     // for asking, then for the answer
+    };
+
+    void call(std::int32_t process, const Hello& hello, const Deadline& deadline, Dialer::Callback callback);
+    [[nodiscard]] std::shared_ptr<Dialer> start_call(std::int32_t process, const Hello& hello, const Deadline& deadline,
+                                                     Dialer::Callback callback);
+    void wish(std::int32_t process, const Hello& hello, const Deadline& deadline,
+              const Session::ConnectCallback& callback);
+    void consider_asking(const ConnectionName& name);
+    void ask(const ConnectionName& name, Failure failure);
+    void end_wish(const ConnectionName& name, ProcessDescriptor socket, const Failure& failure);
+    bool fulfil(ProcessDescriptor& socket, const Hello& hello);
+    void on_asked(const Errand& errand);
+    void on_refused(const Errand& errand);
     void find_root();
     void find_root_by_service();
     void found_root();
@@ -132,7 +155,8 @@ private:
     Executor::TimerId cause_timer_ = 0;
     Executor::TimerId port_timer_ = 0;
     std::vector<std::pair<ProcessDescriptor, Hello>> early_;  // connections that came before the roster
-    std::set<std::shared_ptr<Dialer>> calls_;                 // of connect()
+    std::set<std::shared_ptr<Dialer>> calls_;                 // of connect() and on_asked()
+    std::map<ConnectionName, Wish> wishes_;                   // of connect()
     std::map<std::uint64_t, std::pair<Session::QueryCallback, Executor::TimerId>> queries_;
     std::uint64_t query_number_ = 0;
     std::map<std::int32_t, std::shared_ptr<void>> watches_;  // by process

@@ -205,6 +205,7 @@ void SessionCore::close() {
     early_.clear();
     for (const std::shared_ptr<Link>& link : std::exchange(news_, {})) executor_->post([link] {});
     for (const std::shared_ptr<Dialer>& call : std::exchange(calls_, {})) call->cancel();
+    for (auto& [name, wish] : std::exchange(wishes_, {})) executor_->cancel(wish.timer);
     for (auto& [number, query] : std::exchange(queries_, {})) executor_->cancel(query.second);
     own_root_ = nullptr;
     if (!dialer_) return;
@@ -219,45 +220,7 @@ void SessionCore::close() {
     });
 }
 
-// --- Connections, records, queries -----------------------------------------------------------------------------------
-
-void SessionCore::connect(std::int32_t process, Hello hello, const Deadline& deadline,
-                          const Session::ConnectCallback& callback) {
-    const auto refuse = [&](Code code, const std::string& text) {
-        gate_.pass([&](Events&) { callback({}, {code, text}); });
-    };
-    if (closed_) return;
-    if (local() || !roster_ || process < 0 || process >= static_cast<std::int32_t>(roster_->processes.size())) {
-        refuse(Code::InvalidUsage, fmt::format("process {} cannot be called: {}", process,
-                                               local() ? "all ranks are in this process" : "it is not known"));
-        return;
-    }
-    hello.key = identity_.key;
-    hello.token = introduction_.process.token;
-    const Process& peer = roster_->processes[static_cast<std::size_t>(process)];
-    Call call;
-    call.hello = hello;
-    call.secret = identity_.secret;
-    call.deadline = deadline;
-    call.whom = roster_->describe(process);
-    if (hello.purpose == Purpose::Memory) {
-        call.targets.push_back(SocketAddress::abstract_unix(peer.unix_name));
-    } else {
-        call.targets = targets_of(roster_->contact_of(process));
-    }
-    auto place = std::make_shared<std::weak_ptr<Dialer>>();
-    const auto dialer = Dialer::start(loop_, std::move(call),
-                                      [weak = weak_from_this(), callback, place](
-                                          ProcessDescriptor socket, const std::string&, const Failure& failure) {
-                                          const auto self = weak.lock();
-                                          if (!self) return;
-                                          self->calls_.erase(place->lock());
-                                          if (self->closed_) return;
-                                          self->gate_.pass([&](Events&) { callback(std::move(socket), failure); });
-                                      });
-    *place = dialer;
-    calls_.insert(dialer);
-}
+// --- Records, queries -----------------------------------------------------------------------------------------------
 
 void SessionCore::record(const Record& record) {
     if (link_ && going_ && !cause_) link_->send(FrameType::Record, encode(record));

@@ -61,6 +61,13 @@ class Hosts(unittest.TestCase):
         for flags in (["--bridge"], ["--ipv6"], ["--bridge", "--ipv6"], ["--mesh"], ["--mesh", "--bridge"]):
             self.check_program("--hosts", "3", "--ranks", "4", *flags)
 
+    def test_hosts_that_can_be_reached_from_one_side_only(self):
+        for flags in ([], ["--ipv6"], ["--order", "cyclic"]):
+            for program in "all_reduce_perf", "alltoall_perf":
+                done = self.check_program("--hosts", "3", "--ranks", "4", "--one-way", "--env", "RONDO_DEBUG=INFO",
+                                          *flags, program=program)
+                self.assertRegex(done.stdout, "Permission denied.*asking rank [0-9] to call")
+
     def test_one_host_with_nothing_but_loopback(self):
         done = self.run_on("--hosts", "1", "--ranks", "2", "--env", "RONDO_COMM_ID=127.0.0.1:29500", "sh", "-c",
                            "ip link del eth0; exec " + os.path.join(BUILD, "perf-tests", "all_reduce_perf") +

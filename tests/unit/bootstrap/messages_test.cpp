@@ -63,6 +63,8 @@ TEST(Messages, ComeBackAsTheyWere) {
     const StatusReplyMessage reply = decode_status_reply(encode(StatusReplyMessage{7, {"a", "", "c"}}));
     EXPECT_EQ(reply.number, 7U);
     EXPECT_EQ(reply.texts, (std::vector<std::string>{"a", "", "c"}));
+    const Errand errand{.process = 3, .source = 7, .destination = 9, .flow = 2, .milliseconds = 1500, .text = "no"};
+    EXPECT_EQ(decode_errand(encode(errand)), errand);
     EXPECT_EQ(decode_reports(encode(std::vector<std::string>{"r", "s"})), (std::vector<std::string>{"r", "s"}));
     EXPECT_EQ(decode_rank(encode(Rank{-5})), -5);
     EXPECT_EQ(decode_ranks(encode(std::vector<Rank>{3, 1})), (std::vector<Rank>{3, 1}));
@@ -100,6 +102,7 @@ int refusals(const std::string& bytes) {
     attempt([&] { decode_roster(bytes); });
     attempt([&] { decode_status(bytes); });
     attempt([&] { decode_status_reply(bytes); });
+    attempt([&] { decode_errand(bytes); });
     attempt([&] { decode_reports(bytes); });
     attempt([&] { decode_rank(bytes); });
     attempt([&] { decode_ranks(bytes); });
@@ -115,14 +118,14 @@ TEST(Messages, EveryCutIsRefused) {
             EXPECT_THROW(decode_roster(cut), Error);
             EXPECT_THROW(decode_cause(cut), Error);
         }
-        EXPECT_EQ(refusals(whole + "x"), 12);
+        EXPECT_EQ(refusals(whole + "x"), 13);
     }
 }
 
 TEST(Messages, LargeClaimsAllocateNothing) {
     Writer out;
     out.u32(0xffffffff);
-    EXPECT_EQ(refusals(out.bytes() + std::string(60, '\0')), 12);
+    EXPECT_EQ(refusals(out.bytes() + std::string(60, '\0')), 13);
     EXPECT_THROW(decode_reports(out.bytes()), Error);
     EXPECT_THROW(decode_roster(out.bytes() + std::string(1000, '\0')), Error);
 }
