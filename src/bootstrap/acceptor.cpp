@@ -33,14 +33,24 @@ void Acceptor::add(ProcessDescriptor listener) {
     listeners_[fd] = std::move(listener);
 }
 
-std::shared_ptr<void> Acceptor::share_port(std::uint16_t port, bool loopback) {
+std::shared_ptr<void> Acceptor::share_port(std::uint16_t port, bool loopback, const std::vector<Address>& addresses) {
     const std::pair place(port, loopback);
     if (std::shared_ptr<void> held = shared_ports_[place].lock()) return held;
-    TcpListener listener = listen_at(port, loopback);
-    if (!listener.socket) return nullptr;
-    const int fd = listener.socket.get();
-    add(std::move(listener.socket));
-    std::shared_ptr<void> lease(this, [this, fd](void*) { close_listener(fd); });
+    TcpListeners listeners;
+    if (addresses.empty()) {
+        if (TcpListener one = listen_at(port, loopback); one.socket) listeners.sockets.push_back(std::move(one.socket));
+    } else {
+        listeners = listen_on(addresses, port);
+    }
+    if (listeners.sockets.empty()) return nullptr;
+    std::vector<int> fds;
+    for (ProcessDescriptor& socket : listeners.sockets) {
+        fds.push_back(socket.get());
+        add(std::move(socket));
+    }
+    std::shared_ptr<void> lease(this, [this, fds](void*) {
+        for (const int fd : fds) close_listener(fd);
+    });
     shared_ports_[place] = lease;
     return lease;
 }

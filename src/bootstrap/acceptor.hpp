@@ -27,9 +27,10 @@ public:
     /// Accepts from a listening socket from now on.
     void add(ProcessDescriptor listener);
 
-    /// Listens at a port of its own for one communicator more; the last holder of the result closes it, on the service
-    /// thread. Null with errno set where the port cannot be had.
-    std::shared_ptr<void> share_port(std::uint16_t port, bool loopback);
+    /// Listens at a port of its own for one communicator more, at these addresses; where there are none, at those of
+    /// loopback or at all. The last holder of the result closes it, on the service thread. Null with errno set where
+    /// the port cannot be had.
+    std::shared_ptr<void> share_port(std::uint16_t port, bool loopback, const std::vector<Address>& addresses);
 
     [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
     void clear();

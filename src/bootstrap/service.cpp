@@ -1,5 +1,7 @@
 #include "bootstrap/service.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "bootstrap/acceptor.hpp"
 #include "bootstrap/interfaces.hpp"
@@ -10,6 +12,21 @@
 #include "bootstrap/sockets.hpp"
 
 namespace rondo::bootstrap {
+
+namespace {
+
+TcpListeners listen(const NetworkSettings& network) {
+    if (!network.socket_ifname.empty()) {
+        return listen_on(choose_addresses(list_interfaces(), network.socket_ifname), network.port_range);
+    }
+    TcpListener any = listen_anywhere(network.port_range);
+    TcpListeners one;
+    one.port = any.port;
+    one.sockets.push_back(std::move(any.socket));
+    return one;
+}
+
+}  // namespace
 
 Service::Service(const AcceptLimits& limits)
     : token_(Runtime::get().token()),
@@ -36,16 +53,16 @@ Service::~Service() {
 void Service::start(const Settings& settings) {
     const std::lock_guard lock(start_mutex_);
     if (started()) return;
-    TcpListener tcp = listen_anywhere(settings.network.port_range);
+    TcpListeners tcp = listen(settings.network);
     UnixListener local = listen_unix();
     loop_->start();
     port_ = tcp.port;
     unix_name_ = local.name;
-    auto tcp_socket = std::make_shared<ProcessDescriptor>(std::move(tcp.socket));
-    auto unix_socket = std::make_shared<ProcessDescriptor>(std::move(local.socket));
-    loop_->post([this, tcp_socket, unix_socket] {
-        acceptor_->add(std::move(*tcp_socket));
-        acceptor_->add(std::move(*unix_socket));
+    addresses_ = std::move(tcp.addresses);
+    auto sockets = std::make_shared<std::vector<ProcessDescriptor>>(std::move(tcp.sockets));
+    sockets->push_back(std::move(local.socket));
+    loop_->post([this, sockets] {
+        for (ProcessDescriptor& socket : *sockets) acceptor_->add(std::move(socket));
     });
     started_.store(true, std::memory_order_release);
 }
@@ -55,7 +72,13 @@ void Service::post(std::function<void()> task) { loop_->post(std::move(task)); }
 bool Service::on_thread() const noexcept { return loop_->on_thread(); }
 
 Contact Service::contact(const Settings& settings) const {
-    return {choose_addresses(list_interfaces(), settings.network.socket_ifname), port_};
+    std::vector<Address> chosen = choose_addresses(list_interfaces(), settings.network.socket_ifname);
+    if (!addresses_.empty()) {
+        std::erase_if(chosen, [this](const Address& address) {
+            return std::find(addresses_.begin(), addresses_.end(), address) == addresses_.end();
+        });
+    }
+    return {std::move(chosen), port_};
 }
 
 std::shared_ptr<Root> make_root(Service& service, const Key& key, const Secret& secret) {

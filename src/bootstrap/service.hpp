@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "base/runtime.hpp"
 #include "base/settings.hpp"
@@ -41,8 +42,10 @@ public:
     /// Ends the thread. All sessions must be closed.
     ~Service();
 
-    /// Starts the thread and the listeners, once. Of the settings it uses RONDO_PORT_RANGE, at the first call. Errors:
-    /// SystemError (no free port in the range, no thread, no descriptor).
+    /// Starts the thread and the listeners, once. Of the settings it uses RONDO_PORT_RANGE and RONDO_SOCKET_IFNAME, at
+    /// the first call: where the latter is given, the process listens at the addresses that it chooses and at loopback,
+    /// else at all. Errors: SystemError (no free port in the range, no thread, no descriptor), InvalidUsage (no such
+    /// interface).
     void start(const Settings& settings);
     [[nodiscard]] bool started() const noexcept { return started_.load(std::memory_order_acquire); }
 
@@ -54,7 +57,10 @@ public:
     /// Of the listeners, once started.
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
     [[nodiscard]] const std::string& unix_name() const noexcept { return unix_name_; }
-    /// How others reach this process: its addresses as the settings choose them, loopback last.
+    /// Where the listeners are, once started; empty: at all addresses.
+    [[nodiscard]] const std::vector<Address>& addresses() const noexcept { return addresses_; }
+    /// How others reach this process: its addresses as the settings choose them, loopback last; of those, where it
+    /// listens.
     [[nodiscard]] Contact contact(const Settings& settings) const;
 
     /// 0, 1, 2, ...: number of the communicators made from the environment by this process.
@@ -80,6 +86,7 @@ private:
     std::unique_ptr<Acceptor> acceptor_;
     std::unique_ptr<Liveness> liveness_;
     std::uint16_t port_ = 0;
+    std::vector<Address> addresses_;
     std::string unix_name_;
 };
 

@@ -147,8 +147,16 @@ void SessionCore::found_root() {
 
 void SessionCore::open_own_port(const std::shared_ptr<Root>& root) {
     if (closed_ || cause_) return;
+    // Where the process listens at some interfaces alone, it does so here, and at the place that was named.
+    std::vector<Address> addresses;
+    if (!identity_.loopback && !options_.service->addresses().empty()) {
+        addresses = options_.service->addresses();
+        for (const Address& address : identity_.root.addresses) {
+            if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) addresses.push_back(address);
+        }
+    }
     if (std::shared_ptr<void> lease =
-            options_.service->acceptor().share_port(identity_.root.port, identity_.loopback)) {
+            options_.service->acceptor().share_port(identity_.root.port, identity_.loopback, addresses)) {
         root->hold(std::move(lease));
         port_trouble_.clear();
         return;

@@ -10,11 +10,13 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "bootstrap/interfaces.hpp"
 
 namespace rondo::bootstrap {
 
 namespace {
 
+constexpr int kPortsTried = 64;
 constexpr int kBacklog = 4096;  // the kernel cuts it to net.core.somaxconn
 
 ProcessDescriptor open_socket(int family) {
@@ -25,17 +27,13 @@ void set_option(int fd, int level, int name, int value) noexcept {
     static_cast<void>(::setsockopt(fd, level, name, &value, sizeof value) == 0);
 }
 
-/// Bound to `port` (0: any) and listening; empty with errno set on failure.
-TcpListener try_listen(int family, std::uint16_t port, bool loopback) {
-    TcpListener listener{open_socket(family), 0};
+/// Bound and listening; empty with errno set on failure. `both`: an IPv6 one takes IPv4 as well.
+TcpListener try_listen_at(SocketAddress where, bool both) {
+    TcpListener listener{open_socket(where.family()), 0};
     if (!listener.socket) return listener;
     const int fd = listener.socket.get();
-    Address address;
-    address.v6 = family == AF_INET6;
-    if (loopback) address = family == AF_INET6 ? *Address::parse("::1") : Address::v4_loopback();
     set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-    if (family == AF_INET6) set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-    SocketAddress where = SocketAddress::tcp(address, port);
+    if (where.family() == AF_INET6) set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, both ? 0 : 1);
     if (::bind(fd, where.get(), where.size) != 0 || ::listen(fd, kBacklog) != 0 ||
         ::getsockname(fd, reinterpret_cast<sockaddr*>(&where.storage), &where.size) != 0) {
         const int error = errno;
@@ -47,6 +45,39 @@ TcpListener try_listen(int family, std::uint16_t port, bool loopback) {
     std::memcpy(&v6, &where.storage, sizeof v6);  // the port has the same place in both families
     listener.port = ntohs(v6.sin6_port);
     return listener;
+}
+
+/// At `port` (0: any) of any address, or of loopback.
+TcpListener try_listen(int family, std::uint16_t port, bool loopback) {
+    Address address;
+    address.v6 = family == AF_INET6;
+    if (loopback) address = family == AF_INET6 ? *Address::parse("::1") : Address::v4_loopback();
+    return try_listen_at(SocketAddress::tcp(address, port), true);
+}
+
+/// A link-local address is one of each interface that has it.
+std::uint32_t scope_of(const Address& address) {
+    if (!address.v6 || !address.link_local()) return 0;
+    for (const Interface& interface : list_interfaces()) {
+        if (interface.up && interface.address == address) return interface.index;
+    }
+    return 0;
+}
+
+/// listen(port) at each port of the range until one is free.
+template <class Listen>
+auto listen_in(const PortRange& range, Listen listen) {
+    int error = 0;
+    for (std::uint32_t port = range.first; port <= range.last; ++port) {
+        auto listener = listen(static_cast<std::uint16_t>(port));
+        if (listener.port != 0) return listener;
+        error = errno;
+        if (error != EADDRINUSE && error != EACCES) break;
+    }
+    throw make_system_error(error,
+                            "no free TCP port in RONDO_PORT_RANGE={}-{} ({} ports, one for each process of this host); "
+                            "widen the range, or end what holds its ports",
+                            range.first, range.last, range.last - range.first + 1);
 }
 
 /// IPv6 with IPv4 inside, else IPv4.
@@ -98,17 +129,38 @@ TcpListener listen_anywhere(const PortRange& range) {
         if (!listener.socket) throw make_system_error(errno, "listening at a free TCP port");
         return listener;
     }
-    int error = 0;
-    for (std::uint32_t port = range.first; port <= range.last; ++port) {
-        TcpListener listener = try_listen_anywhere(static_cast<std::uint16_t>(port));
-        if (listener.socket) return listener;
-        error = errno;
-        if (error != EADDRINUSE && error != EACCES) break;
+    return listen_in(range, try_listen_anywhere);
+}
+
+TcpListeners listen_on(const std::vector<Address>& addresses, std::uint16_t port) {
+    TcpListeners all;
+    for (const Address& address : addresses) {
+        const std::uint16_t at = all.port != 0 ? all.port : port;
+        TcpListener listener = try_listen_at(SocketAddress::tcp(address, at, scope_of(address)), false);
+        if (listener.socket) {
+            all.port = listener.port;
+            all.sockets.push_back(std::move(listener.socket));
+            all.addresses.push_back(address);
+        } else if (errno != EADDRNOTAVAIL && errno != EAFNOSUPPORT) {
+            const int error = errno;
+            all = {};
+            errno = error;
+            return all;
+        }
     }
-    throw make_system_error(error,
-                            "no free TCP port in RONDO_PORT_RANGE={}-{} ({} ports, one for each process of this host); "
-                            "widen the range, or end what holds its ports",
-                            range.first, range.last, range.last - range.first + 1);
+    if (all.sockets.empty()) errno = EADDRNOTAVAIL;
+    return all;
+}
+
+TcpListeners listen_on(const std::vector<Address>& addresses, const PortRange& range) {
+    if (range.given()) return listen_in(range, [&](std::uint16_t port) { return listen_on(addresses, port); });
+    // A port that is free at the first address may be taken at another.
+    for (int i = 0; i < kPortsTried; ++i) {
+        TcpListeners listeners = listen_on(addresses, std::uint16_t{0});
+        if (!listeners.sockets.empty()) return listeners;
+        if (errno != EADDRINUSE) break;
+    }
+    throw make_system_error(errno, "listening at a TCP port of the interfaces that RONDO_SOCKET_IFNAME chooses");
 }
 
 TcpListener listen_at(std::uint16_t port, bool loopback) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/process_descriptor.hpp"
 #include "base/settings.hpp"
@@ -37,6 +38,21 @@ TcpListener listen_anywhere(const PortRange& range);
 
 /// Listens at one port, on all interfaces or on that of loopback alone. Empty socket, with errno set, on failure.
 TcpListener listen_at(std::uint16_t port, bool loopback);
+
+/// Listeners at one port of several addresses.
+struct TcpListeners {
+    std::vector<ProcessDescriptor> sockets;
+    std::uint16_t port = 0;
+    std::vector<Address> addresses;  ///< those of them that there are
+};
+
+/// Listens at these addresses alone, at one free port of the range. Errors: SystemError (no port is free, or none of
+/// the addresses is one of this machine's).
+TcpListeners listen_on(const std::vector<Address>& addresses, const PortRange& range);
+
+/// The same at one port (0: any). No socket, with errno set, on failure. Addresses that this machine does not have are
+/// left out, if it has others.
+TcpListeners listen_on(const std::vector<Address>& addresses, std::uint16_t port);
 
 struct UnixListener {
     ProcessDescriptor socket;

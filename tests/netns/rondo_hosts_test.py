@@ -60,6 +60,8 @@ class Hosts(unittest.TestCase):
     def test_any_network_without_a_setting(self):
         for flags in (["--bridge"], ["--ipv6"], ["--bridge", "--ipv6"], ["--mesh"], ["--mesh", "--bridge"]):
             self.check_program("--hosts", "3", "--ranks", "4", *flags)
+        for flags in (["--bridge"], ["--bridge", "--ipv6"]):
+            self.check_program("--hosts", "3", "--ranks", "4", "--env", "RONDO_SOCKET_IFNAME==eth0", *flags)
 
     def test_hosts_that_can_be_reached_from_one_side_only(self):
         for flags in ([], ["--ipv6"], ["--order", "cyclic"]):
