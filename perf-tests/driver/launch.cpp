@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "base/slurm.hpp"
 #include "driver/mpi.hpp"
 #include "driver/run_error.hpp"
 
@@ -20,11 +21,10 @@ Starter starter_in_environment() {
     // What the user has set by hand goes before what a launcher sets.
     if (has("RONDO_RANK") || has("RONDO_NRANKS")) return Starter::Environment;
     // Of srun, which may set PMI's variables too, its own are used.
-    if (has("OMPI_COMM_WORLD_SIZE") || (has("PMI_SIZE") && !has("SLURM_STEP_ID"))) return Starter::Mpi;
+    const bool slurm = is_slurm_task(has);
+    if (has("OMPI_COMM_WORLD_SIZE") || (has("PMI_SIZE") && !slurm)) return Starter::Mpi;
     if (has("RANK") && has("WORLD_SIZE") && has("MASTER_ADDR") && has("MASTER_PORT")) return Starter::Environment;
-    // A batch script has SLURM_PROCID too, but is no step of its own.
-    if (has("SLURM_STEP_ID") && has("SLURM_PROCID") && has("SLURM_STEP_NUM_TASKS")) return Starter::Environment;
-    return has("RONDO_COMM_ID") ? Starter::Environment : Starter::Alone;
+    return slurm || has("RONDO_COMM_ID") ? Starter::Environment : Starter::Alone;
 }
 
 std::string name_of(Starter starter) {

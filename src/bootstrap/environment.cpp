@@ -17,6 +17,7 @@
 #include "base/error.hpp"
 #include "base/parse.hpp"
 #include "base/runtime.hpp"
+#include "base/slurm.hpp"
 #include "bootstrap/crypto.hpp"
 #include "bootstrap/wire.hpp"
 
@@ -81,7 +82,7 @@ std::string first_node(const std::string& list) {
 }
 
 std::uint16_t slurm_port(const Settings& settings, const Variables& variables) {
-    const std::string job = variables("SLURM_JOB_ID").value_or("0") + "." + variables("SLURM_STEP_ID").value_or("0");
+    const std::string job = variables("SLURM_JOB_ID").value_or("0") + "." + variables(kSlurmStep).value_or("0");
     const std::string hash = plain_hash("port of slurm job " + job);
     const std::uint64_t value = Reader(hash).u64();
     const PortRange& range = settings.network.port_range;
@@ -93,22 +94,23 @@ std::uint16_t slurm_port(const Settings& settings, const Variables& variables) {
 }
 
 Launch from_slurm(const Settings& settings, const Variables& variables) {
-    constexpr std::string_view kBeside = "SLURM_PROCID";
+    const std::string_view beside = kSlurmStep;
     Launch launch;
-    launch.rank = static_cast<Rank>(number(variables, "SLURM_PROCID", kBeside, 0, kMostRanks - 1));
-    launch.nranks = static_cast<Rank>(number(variables, "SLURM_NTASKS", kBeside, 1, kMostRanks));
+    launch.rank = static_cast<Rank>(number(variables, kSlurmTask, beside, 0, kMostRanks - 1));
+    launch.nranks = static_cast<Rank>(number(variables, kSlurmTasks, beside, 1, kMostRanks));
     // Rank 0 runs on the first node of the step; srun itself, whose address the other variable has, may run elsewhere.
     launch.place.host = first_node(variables("SLURM_STEP_NODELIST").value_or(""));
-    if (launch.place.host.empty()) launch.place.host = need(variables, "SLURM_LAUNCH_NODE_IPADDR", kBeside);
+    if (launch.place.host.empty()) launch.place.host = need(variables, "SLURM_LAUNCH_NODE_IPADDR", beside);
     launch.place.port = slurm_port(settings, variables);
-    launch.source = "SLURM_PROCID, SLURM_NTASKS and SLURM_STEP_NODELIST";
+    launch.source = "SLURM_PROCID, SLURM_STEP_NUM_TASKS and SLURM_STEP_NODELIST";
     return launch;
 }
 
 Launch find_launch(const Settings& settings, const Variables& variables) {
     if (!settings.network.comm_id.empty()) return from_settings(settings.network);
     if (variables("MASTER_ADDR")) return from_torchrun(variables);
-    if (variables("SLURM_PROCID")) return from_slurm(settings, variables);
+    if (is_slurm_task([&](const char* name) { return variables(name).has_value(); }))
+        return from_slurm(settings, variables);
     throw Error(Code::InvalidUsage,
                 "the environment names no place to meet; set RONDO_COMM_ID=host:port, RONDO_RANK and RONDO_NRANKS, or "
                 "start the ranks by torchrun or srun");

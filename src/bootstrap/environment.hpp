@@ -28,9 +28,9 @@ Variables process_environment();
 ///  - RONDO_COMM_ID (host:port), RONDO_RANK and RONDO_NRANKS;
 ///  - torchrun's MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE: port MASTER_PORT + 1, as torchrun's own store owns
 ///    MASTER_PORT;
-///  - Slurm's SLURM_PROCID and SLURM_NTASKS: the first node of SLURM_STEP_NODELIST, else SLURM_LAUNCH_NODE_IPADDR, and
-///  a
-///    port that follows from SLURM_JOB_ID and SLURM_STEP_ID, within RONDO_PORT_RANGE if that is set.
+///  - Slurm's SLURM_PROCID and SLURM_STEP_NUM_TASKS, in a task of a step (base/slurm.hpp): the first node of
+///    SLURM_STEP_NODELIST, else SLURM_LAUNCH_NODE_IPADDR, and a port that follows from SLURM_JOB_ID and SLURM_STEP_ID,
+///    within RONDO_PORT_RANGE if that is set.
 /// Every rank computes the same id from the same environment. RONDO_COMM_SECRET or RONDO_COMM_SECRET_FILE hold the
 /// secret; without one the address must be of the loopback interface. `number` tells apart the communicators that one
 /// process makes from one environment, see Service::next_environment_number().

@@ -121,7 +121,9 @@ TEST(Environment, SlurmsVariablesAreTaken) {
     const auto place_of = [&](const std::string& nodes, const std::string& job) {
         return id_from_environment(settings,
                                    variables({{"SLURM_PROCID", "3"},
-                                              {"SLURM_NTASKS", "8"},
+                                              {"SLURM_STEP_NUM_TASKS", "8"},
+                                              {"SLURM_STEP_ID", "0"},
+                                              {"SLURM_NTASKS", "16"},
                                               {"SLURM_STEP_NODELIST", nodes},
                                               {"SLURM_LAUNCH_NODE_IPADDR", "10.0.0.9"},
                                               {"SLURM_JOB_ID", job}}),
@@ -142,8 +144,22 @@ TEST(Environment, SlurmsVariablesAreTaken) {
     settings.network.port_range = {5000, 5003};
     EXPECT_GE(decode(place_of("", "12").id).root.port, 5000);
     EXPECT_LE(decode(place_of("", "12").id).root.port, 5003);
-    expect_refused(Code::InvalidUsage, settings, {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}},
-                   {"SLURM_LAUNCH_NODE_IPADDR"});
+    const Map task{{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_STEP_ID", "2"}};
+    expect_refused(Code::InvalidUsage, settings, task, {"SLURM_LAUNCH_NODE_IPADDR", "SLURM_STEP_ID is set"});
+    for (const auto& [gone, value] : task) {
+        Map part = task;
+        part.erase(gone);
+        part["SLURM_LAUNCH_NODE_IPADDR"] = "10.0.0.9";
+        expect_refused(Code::InvalidUsage, settings, part, {"the environment names no place to meet"});
+    }
+    // The shell of a batch script: the job's tasks are not there yet.
+    expect_refused(Code::InvalidUsage, settings,
+                   {{"SLURM_PROCID", "0"},
+                    {"SLURM_LOCALID", "0"},
+                    {"SLURM_NTASKS", "4"},
+                    {"SLURM_JOB_ID", "12"},
+                    {"SLURM_JOB_NODELIST", "node[1-4]"}},
+                   {"the environment names no place to meet", "srun"});
 }
 
 TEST(Environment, WhatIsMissingIsNamed) {

@@ -235,7 +235,11 @@ TEST(Launch, WhoStartsIsSeenByTheEnvironment) {
     EXPECT_EQ(with({"OMPI_COMM_WORLD_SIZE", "RONDO_COMM_ID"}), Starter::Mpi);
     EXPECT_EQ(with({"PMI_SIZE"}), Starter::Mpi);
     EXPECT_EQ(with({"PMI_SIZE", "SLURM_STEP_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}), Starter::Environment);
-    EXPECT_EQ(with({"SLURM_PROCID", "SLURM_NTASKS"}), Starter::Alone) << "a batch script";
+    EXPECT_EQ(with({"SLURM_STEP_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_LOCALID"}),
+              Starter::Environment);
+    EXPECT_EQ(with({"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_JOB_ID"}), Starter::Alone)
+        << "a batch script";
+    EXPECT_EQ(with({"PMI_SIZE", "SLURM_STEP_ID"}), Starter::Mpi) << "half of a step is none";
     EXPECT_EQ(with({"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}), Starter::Environment);
     EXPECT_EQ(with({"RANK", "WORLD_SIZE"}), Starter::Alone);
 }
