@@ -18,7 +18,8 @@ LEVEL = {
 }  # fmt: skip
 PUBLIC_HEADER_USERS = {"api", "comm"}
 # Helpers without state that the perf-tests share with the library.
-PERF_MAY_INCLUDE = {"base/cpus.hpp", "base/deadline.hpp", "base/error.hpp", "base/parse.hpp", "base/types.hpp"}
+PERF_MAY_INCLUDE = {"base/cpus.hpp", "base/deadline.hpp", "base/error.hpp", "base/parse.hpp", "base/slurm.hpp",
+                    "base/types.hpp"}
 SOCKET_HEADERS = re.compile(r"(sys/socket|sys/un|netinet/.*|arpa/inet|netdb|ifaddrs|sys/epoll|infiniband/.*)\.h$|netdb\.h$")
 SPDLOG_USER = "src/base/log.cpp"
 MOST_LINES = 500
