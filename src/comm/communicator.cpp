@@ -190,21 +190,14 @@ void Communicator::begin_messages(const std::vector<Message>& messages) {
 }
 
 bool Communicator::poll() {
-    const bool messages_moved = poll_messages();
-    bool moved = messages_moved;
+    bool moved = poll_messages();
     if (planned_) {
         moved = poll_plan() || moved;
-        if (planned_) {
-            if (messages_moved) engine_->watch.look();
-            return moved;
-        }
+        if (planned_) return moved;
     } else {
         moved = engine_->routes.progress() || moved;
     }
-    if (batch_ && !batch_->over() && !team_->failed()) {
-        if (moved) engine_->watch.look();
-        return moved;
-    }
+    if (batch_ && !batch_->over() && !team_->failed()) return moved;
     end();
     return true;
 }
@@ -241,6 +234,8 @@ bool Communicator::poll_messages() {
     Messages& messages = *engine_->messages;
     const bool moved = messages.progress();
     if (messages.take_news()) seat_.announce();
+    // They may not be those that the running operation waits for.
+    if (moved && running_) engine_->watch.look();
     if (!messages.fault().empty() && !team_->failed()) {
         team_->fail({.code = Code::InternalError, .rank = rank_, .text = messages.fault()});
     }
@@ -252,20 +247,15 @@ bool Communicator::poll_plan() {
     Engine& engine = *engine_;
     const bool moved = engine.routes.progress();
     const bool any = engine.execution.state() == host::State::Running && engine.execution.progress();
-    if (any) {
-        engine.watch.came_on();
-        engine.routes.progress();
-    }
+    if (any) engine.routes.progress();
+    engine.watch.came_on(any || (moved && engine.execution.state() == host::State::Done));
     switch (engine.execution.state()) {
         case host::State::Running:
             if (!(any && team_->failed())) return any || moved;
             break;
         case host::State::Done:
             // The call is over when its last messages are on their way: nobody moves them between calls.
-            if (!engine.routes.flushed() && !team_->failed()) {
-                if (moved) engine.watch.came_on();
-                return any || moved;
-            }
+            if (!engine.routes.flushed() && !team_->failed()) return any || moved;
             break;
         case host::State::Unreadable: engine.watch.report(engine.execution.unread()); break;
         case host::State::Mismatch: engine.watch.report(engine.execution.disagreement()); break;

@@ -65,8 +65,8 @@ public:
         batch_ = &wait.batch;
         wait_ = &wait;
     }
-    /// A plan has come on.
-    void came_on() noexcept { ++plan_steps_; }
+    /// A plan has come on, or has not.
+    void came_on(bool plan) noexcept { plan_steps_ += plan ? 1 : 0; }
     /// While messages move, whosoever they are: has what this call waits for come on? Fails the communicator where its
     /// time is up.
     void look() noexcept;
