@@ -82,11 +82,11 @@ TEST_P(Callback, BringsEveryFlowOnceToBothSides) {
         calls.push_back(call(*party.member(from).session, to, data(from, to, flow), 20));
     }
     Owner& owner = party.member(to).owner;
+    ASSERT_TRUE(owner.await([](const Owner& self) { return self.connections_.size() == kFlows; }));
     for (std::uint16_t flow = 0; flow < kFlows; ++flow) {
         Called called = calls[flow].get();
         ASSERT_TRUE(called.socket) << called.failure.text;
         EXPECT_LT(called.seconds, 5);
-        ASSERT_TRUE(owner.await([&](const Owner& self) { return self.connections_.size() > flow; }));
         const auto found = std::find_if(owner.connections_.begin(), owner.connections_.end(),
                                         [&](const auto& connection) { return connection.second.flow == flow; });
         ASSERT_NE(found, owner.connections_.end());
