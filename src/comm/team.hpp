@@ -169,7 +169,7 @@ private:
     Placement placement_;
     transport::WaitPolicy wait_policy_{};
     std::unique_ptr<transport::memory::Domain> domain_;
-    const transport::memory::PullSample sample_;
+    std::optional<transport::memory::PullSample> sample_;  // made where other processes are to read it
     bool pulls_ = false;
     std::vector<ProcessDescriptor> want_segment_;  // connections of processes that came before it was made
     std::map<Rank, transport::tcp::Network*> networks_;

@@ -178,10 +178,11 @@ std::vector<Rank> Team::first_of_other_processes() const {
 
 /// Tells the others where they may read, reads from them, and says what came of it; all before this process's report.
 void Team::test_pulls() {
+    sample_.emplace();
     for (const Rank rank : local_ranks()) {
         auto& record = domain_->pull_record(rank);
-        record.sample.store(sample_.data(), std::memory_order_relaxed);
-        record.key.store(sample_.key(), std::memory_order_relaxed);
+        record.sample.store(sample_->data(), std::memory_order_relaxed);
+        record.key.store(sample_->key(), std::memory_order_relaxed);
         record.pid.store(::getpid(), std::memory_order_release);
     }
     Rank failed_with = -1;

@@ -121,7 +121,7 @@ private:
         PullRecord pulls;
         std::array<Counter, kMaxChannels * kMaxCounterTags> counters;
         alignas(128) std::atomic<std::uint32_t> inside;
-        std::atomic<std::uint32_t> taken_back;
+        alignas(128) std::atomic<std::uint32_t> taken_back;  // apart from what its rank writes in every call
         std::atomic<std::uint32_t> departed;
     };
 

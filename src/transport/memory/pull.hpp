@@ -17,8 +17,7 @@ namespace rondo::transport::memory {
 /// where the other's memory is not (all) there, ESRCH where the process has ended, EPERM where it is not allowed.
 int pull(pid_t pid, const void* source, void* target, std::size_t bytes) noexcept;
 
-/// Data for others to try on. Each page of it lies at another distance from its beginning, so that a copy of the wrong
-/// place or of too little is found out.
+/// Data for others to try on. Its words all differ, so that a copy of another place or of too little is found out.
 class PullSample {
 public:
     static constexpr std::size_t kWords = 1024;

@@ -41,25 +41,6 @@ void shut(Service& service) {
     done.get_future().wait();
 }
 
-Hello data(Rank source, Rank destination, std::uint16_t flow) {
-    Hello hello;
-    hello.purpose = Purpose::Data;
-    hello.source = source;
-    hello.destination = destination;
-    hello.flow = flow;
-    return hello;
-}
-
-std::string receive(int fd) {
-    char buffer[64];
-    for (int i = 0; i < 2000; ++i) {
-        const ssize_t got = ::recv(fd, buffer, sizeof buffer, 0);
-        if (got >= 0) return {buffer, static_cast<std::size_t>(got)};
-        ::usleep(1000);
-    }
-    return "nothing came";
-}
-
 std::string port_of(Member& member, std::size_t process) {
     return ":" + std::to_string(member.owner.roster_->processes[process].port);
 }
@@ -79,7 +60,7 @@ TEST_P(Callback, BringsEveryFlowOnceToBothSides) {
     constexpr std::uint16_t kFlows = 4;
     std::vector<std::future<Called>> calls;
     for (std::uint16_t flow = 0; flow < kFlows; ++flow) {
-        calls.push_back(call(*party.member(from).session, to, data(from, to, flow), 20));
+        calls.push_back(call(*party.member(from).session, to, hello_for(Purpose::Data, from, to, flow), 20));
     }
     Owner& owner = party.member(to).owner;
     ASSERT_TRUE(owner.await([](const Owner& self) { return self.connections_.size() == kFlows; }));
@@ -109,7 +90,7 @@ TEST(CallbackFailures, OfBothSidesAreOneErrorThatNamesBothAddresses) {
     ASSERT_TRUE(party.start_and_go());
     shut(*party.services[1]);
     shut(*party.services[2]);
-    const Called called = call(*party.member(1).session, 2, data(1, 2, 0), 20).get();
+    const Called called = call(*party.member(1).session, 2, hello_for(Purpose::Data, 1, 2, 0), 20).get();
     EXPECT_FALSE(called.socket);
     EXPECT_EQ(called.failure.code, Code::RemoteError);
     EXPECT_LT(called.seconds, 5);
@@ -128,7 +109,7 @@ TEST(CallbackFailures, OneThatHasLeftIsNotAsked) {
     ASSERT_TRUE(party.start_and_go());
     party.member(2).session->depart(2);
     party.member(2).session->close();
-    const Called called = call(*party.member(1).session, 2, data(1, 2, 0), 20).get();
+    const Called called = call(*party.member(1).session, 2, hello_for(Purpose::Data, 1, 2, 0), 20).get();
     EXPECT_FALSE(called.socket);
     EXPECT_LT(called.seconds, 5);
     EXPECT_NE(called.failure.text.find("it has left, or ended"), std::string::npos) << called.failure.text;
@@ -147,7 +128,7 @@ TEST(CallbackFailures, SilenceTakesAShareOfTheTime) {
     std::vector<ProcessDescriptor> fillers;
     for (int i = 0; i < 8; ++i) fillers.push_back(begin_connect(SocketAddress::tcp(Address::v4_loopback(), port)));
     ::usleep(50'000);
-    const Called called = call(*party.member(0).session, 1, data(0, 1, 3), 4).get();
+    const Called called = call(*party.member(0).session, 1, hello_for(Purpose::Data, 0, 1, 3), 4).get();
     ASSERT_TRUE(called.socket) << called.failure.text;
     EXPECT_GT(called.seconds, 1);
     EXPECT_LT(called.seconds, 3.5);

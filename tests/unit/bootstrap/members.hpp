@@ -2,6 +2,8 @@
 // What the tests of sessions share: an owner that keeps all that it is told, and processes of a communicator.
 
 #include <fmt/core.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -12,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "bootstrap/hello.hpp"
 #include "bootstrap/service.hpp"
 #include "bootstrap/session.hpp"
 
@@ -159,5 +162,25 @@ private:
     Rank nranks_;
     double timeout_;
 };
+
+inline Hello hello_for(Purpose purpose, Rank source, Rank destination, std::uint16_t flow) {
+    Hello hello;
+    hello.purpose = purpose;
+    hello.source = source;
+    hello.destination = destination;
+    hello.flow = flow;
+    return hello;
+}
+
+/// What a non-blocking socket has next, within two seconds.
+inline std::string receive(int fd) {
+    char buffer[64];
+    for (int i = 0; i < 2000; ++i) {
+        const ssize_t got = ::recv(fd, buffer, sizeof buffer, 0);
+        if (got >= 0) return {buffer, static_cast<std::size_t>(got)};
+        ::usleep(1000);
+    }
+    return "nothing came";
+}
 
 }  // namespace rondo::bootstrap

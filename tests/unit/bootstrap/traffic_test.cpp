@@ -30,25 +30,6 @@ Called call(Session& session, std::int32_t process, const Hello& hello, double s
     return result.get();
 }
 
-Hello hello_for(Purpose purpose, Rank source, Rank destination, std::uint16_t flow) {
-    Hello hello;
-    hello.purpose = purpose;
-    hello.source = source;
-    hello.destination = destination;
-    hello.flow = flow;
-    return hello;
-}
-
-std::string receive(int fd) {
-    char buffer[64];
-    for (int i = 0; i < 2000; ++i) {
-        const ssize_t got = ::recv(fd, buffer, sizeof buffer, 0);
-        if (got >= 0) return {buffer, static_cast<std::size_t>(got)};
-        ::usleep(1000);
-    }
-    return "nothing came";
-}
-
 TEST(Connections, ReachTheRankTheyAreFor) {
     Party party(3);
     ASSERT_TRUE(party.start_and_go());
